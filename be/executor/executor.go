@@ -1,0 +1,248 @@
+// Package executor runs a backend's tasks on a fixed number of slots, and keeps
+// them as the leading frontend wants them.
+//
+// It reconciles by level, not by edge (design: "FE and BE are reconciled"):
+// each heartbeat carries the complete list of (task, epoch) that should run
+// here. What runs and is not listed is cancelled; what is listed and does not
+// run is answered as lacking, and comes by Submit. Nothing that a lost message
+// carried is missed for longer than one heartbeat.
+//
+// Leaders are ordered by (incarnation, term): whatever an older one says is
+// refused. Without a valid heartbeat for Grace the executor is not Alive, and
+// its tasks poll no more until it is.
+//
+// Each task has one goroutine, owned by the Executor and ended by Drain.
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	backendv1 "shoal/proto/backend/v1"
+)
+
+// Grace is how long a backend works on without hearing from the leader
+// (design: "A BE that hears no valid heartbeat for 5 s polls no more").
+const Grace = 5 * time.Second
+
+// Errors of Submit, Cancel and Heartbeat.
+var (
+	ErrStaleLeader = errors.New("the call is of an older incarnation or term than one already seen")
+	ErrNoSlot      = errors.New("no slot is free")
+	ErrOldEpoch    = errors.New("the task ran here at this epoch and ended, or at a later one")
+	ErrDraining    = errors.New("the backend is shutting down")
+)
+
+// A Task is one run of a routine load task at one epoch.
+type Task interface {
+	// Run works until the task ends by itself or ctx does; then it settles or
+	// releases what it holds and leaves its group before it returns.
+	Run(ctx context.Context) error
+	// Status may be called at any time from any goroutine.
+	Status() *backendv1.TaskStatus
+}
+
+// Config is what an Executor needs.
+type Config struct {
+	Slots int
+	// Start makes a task ready to run. alive tells whether the leader was heard
+	// of lately.
+	Start func(spec *backendv1.TaskSpec, alive func() bool) (Task, error)
+	// Now is a clock with a monotonic reading.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+type taskRef struct{ id, epoch uint64 }
+
+// run is one task at one epoch, running or ended.
+type run struct {
+	task   Task
+	cancel context.CancelFunc
+	done   bool
+}
+
+// Executor runs tasks. Its methods are safe for concurrent use.
+type Executor struct {
+	cfg   Config
+	base  context.Context
+	tasks sync.WaitGroup
+
+	mu          sync.Mutex
+	leader      backendv1.Leadership // highest (incarnation, term) seen
+	heard       time.Time            // last valid heartbeat
+	runs        map[taskRef]*run
+	latestEpoch map[uint64]uint64 // by task, of those in runs
+	draining    bool
+}
+
+// New returns an executor without tasks. Tasks inherit base's values and are
+// cancelled when it ends.
+func New(base context.Context, cfg Config) *Executor {
+	return &Executor{cfg: cfg, base: base, runs: map[taskRef]*run{}, latestEpoch: map[uint64]uint64{}}
+}
+
+// Alive tells whether a leader was heard of within Grace.
+func (e *Executor) Alive() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.heard.IsZero() && e.cfg.Now().Sub(e.heard) < Grace
+}
+
+// Submit starts a task at an epoch. Doing it again while it runs is harmless.
+// An earlier epoch of the same task that still runs is cancelled.
+func (e *Executor) Submit(leader *backendv1.Leadership, spec *backendv1.TaskSpec) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.followLocked(leader); err != nil {
+		return err
+	}
+	ref := taskRef{spec.TaskId, spec.Epoch}
+	if r := e.runs[ref]; r != nil && !r.done {
+		return nil
+	}
+	switch {
+	case e.draining:
+		return ErrDraining
+	case e.runs[ref] != nil || e.latestEpoch[ref.id] > ref.epoch:
+		return ErrOldEpoch
+	case e.runningLocked() >= e.cfg.Slots:
+		return fmt.Errorf("%w: all %d are taken", ErrNoSlot, e.cfg.Slots)
+	}
+	task, err := e.cfg.Start(spec, e.Alive)
+	if err != nil {
+		return fmt.Errorf("task %d of job %d: %w", spec.TaskId, spec.JobId, err)
+	}
+	e.cancelOlderLocked(ref)
+	e.startLocked(ref, task)
+	return nil
+}
+
+func (e *Executor) startLocked(ref taskRef, task Task) {
+	ctx, cancel := context.WithCancel(e.base)
+	r := &run{task: task, cancel: cancel}
+	e.runs[ref] = r
+	e.latestEpoch[ref.id] = ref.epoch
+	e.tasks.Go(func() {
+		defer cancel()
+		err := task.Run(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.cfg.Logger.Warn("task ended", "task_id", ref.id, "epoch", ref.epoch, "err", err)
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		r.done = true
+	})
+}
+
+// cancelOlderLocked cancels earlier epochs of ref's task.
+func (e *Executor) cancelOlderLocked(ref taskRef) {
+	for other, r := range e.runs {
+		if other.id == ref.id && other.epoch < ref.epoch {
+			r.cancel()
+		}
+	}
+}
+
+func (e *Executor) runningLocked() int {
+	n := 0
+	for _, r := range e.runs {
+		if !r.done {
+			n++
+		}
+	}
+	return n
+}
+
+// Cancel ends a task at an epoch, if it runs.
+func (e *Executor) Cancel(leader *backendv1.Leadership, ref *backendv1.TaskRef) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.followLocked(leader); err != nil {
+		return err
+	}
+	if r := e.runs[taskRef{ref.TaskId, ref.Epoch}]; r != nil {
+		r.cancel()
+	}
+	return nil
+}
+
+// Heartbeat cancels what is not in want, and returns the status of everything
+// that runs or ended, and those of want that are neither. A task that ended by
+// itself is told of until it is no longer wanted: it will not run again at that
+// epoch.
+func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.TaskRef) (statuses []*backendv1.TaskStatus, lacking []*backendv1.TaskRef, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.followLocked(leader); err != nil {
+		return nil, nil, err
+	}
+	e.heard = e.cfg.Now()
+	wanted := make(map[taskRef]bool, len(want))
+	for _, w := range want {
+		ref := taskRef{w.TaskId, w.Epoch}
+		wanted[ref] = true
+		if e.runs[ref] == nil {
+			lacking = append(lacking, w)
+		}
+	}
+	for ref, r := range e.runs {
+		if !wanted[ref] {
+			r.cancel()
+			if r.done {
+				e.forgetLocked(ref)
+				continue
+			}
+		}
+		st := proto.CloneOf(r.task.Status())
+		st.Ended = r.done
+		statuses = append(statuses, st)
+	}
+	return statuses, lacking, nil
+}
+
+func (e *Executor) forgetLocked(ref taskRef) {
+	delete(e.runs, ref)
+	if e.latestEpoch[ref.id] == ref.epoch {
+		delete(e.latestEpoch, ref.id)
+	}
+}
+
+// followLocked takes over a leader that is not older than the one known.
+func (e *Executor) followLocked(l *backendv1.Leadership) error {
+	known := &e.leader
+	if l.GetIncarnation() < known.Incarnation || l.GetIncarnation() == known.Incarnation && l.GetTerm() < known.Term {
+		return fmt.Errorf("%w: incarnation %d term %d, after %d and %d", ErrStaleLeader,
+			l.GetIncarnation(), l.GetTerm(), known.Incarnation, known.Term)
+	}
+	known.Incarnation, known.Term = l.GetIncarnation(), l.GetTerm()
+	return nil
+}
+
+// Drain takes no new tasks, cancels those that run and waits for their end, or
+// for ctx's. It returns ctx's error when tasks were left running.
+func (e *Executor) Drain(ctx context.Context) error {
+	e.mu.Lock()
+	e.draining = true
+	for _, r := range e.runs {
+		r.cancel()
+	}
+	e.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		e.tasks.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("tasks still run: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,194 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"shoal/be/executor"
+	backendv1 "shoal/proto/backend/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeTask runs until it is cancelled or told to end.
+type fakeTask struct {
+	spec      *backendv1.TaskSpec
+	end       chan struct{}
+	cancelled bool
+}
+
+func (f *fakeTask) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		f.cancelled = true
+		return ctx.Err()
+	case <-f.end:
+		return errors.New("fenced")
+	}
+}
+
+func (f *fakeTask) Status() *backendv1.TaskStatus {
+	return &backendv1.TaskStatus{Task: &backendv1.TaskRef{TaskId: f.spec.TaskId, Epoch: f.spec.Epoch}}
+}
+
+type bench struct {
+	*executor.Executor
+	tasks []*fakeTask
+}
+
+// run gives f an executor with two slots, in virtual time.
+func run(t *testing.T, f func(t *testing.T, b *bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{}
+		b.Executor = executor.New(t.Context(), executor.Config{
+			Slots: 2, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+			Start: func(spec *backendv1.TaskSpec, _ func() bool) (executor.Task, error) {
+				task := &fakeTask{spec: spec, end: make(chan struct{})}
+				b.tasks = append(b.tasks, task)
+				return task, nil
+			},
+		})
+		f(t, b)
+		if err := b.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func term(n uint64) *backendv1.Leadership { return &backendv1.Leadership{Incarnation: 1, Term: n} }
+
+func spec(id, epoch uint64) *backendv1.TaskSpec {
+	return &backendv1.TaskSpec{TaskId: id, Epoch: epoch}
+}
+
+func ref(id, epoch uint64) *backendv1.TaskRef { return &backendv1.TaskRef{TaskId: id, Epoch: epoch} }
+
+func TestHeartbeatReconciles(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		if err := b.Submit(term(1), spec(7, 1)); err != nil {
+			t.Fatal(err)
+		}
+		statuses, lacking, err := b.Heartbeat(term(1), []*backendv1.TaskRef{ref(7, 1), ref(8, 3)})
+		if err != nil || len(statuses) != 1 || statuses[0].Ended {
+			t.Fatalf("Heartbeat = %v, %v; want one running task", statuses, err)
+		}
+		if len(lacking) != 1 || lacking[0].TaskId != 8 || lacking[0].Epoch != 3 {
+			t.Errorf("lacking = %v, want task 8 epoch 3", lacking)
+		}
+		if _, _, err := b.Heartbeat(term(1), nil); err != nil { // 7 is not wanted any more
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !b.tasks[0].cancelled {
+			t.Error("a task that is not listed goes on running")
+		}
+		if statuses, _, _ = b.Heartbeat(term(1), nil); len(statuses) != 0 {
+			t.Errorf("statuses = %v after the unwanted task ended, want none", statuses)
+		}
+	})
+}
+
+func TestOlderLeaderIsRefused(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		if _, _, err := b.Heartbeat(term(5), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Submit(term(4), spec(7, 1)); !errors.Is(err, executor.ErrStaleLeader) {
+			t.Errorf("Submit of term 4 after 5 = %v", err)
+		}
+		if _, _, err := b.Heartbeat(term(4), nil); !errors.Is(err, executor.ErrStaleLeader) {
+			t.Errorf("Heartbeat of term 4 after 5 = %v", err)
+		}
+		restored := &backendv1.Leadership{Incarnation: 2, Term: 1}
+		if _, _, err := b.Heartbeat(restored, nil); err != nil {
+			t.Errorf("Heartbeat of a later incarnation = %v", err)
+		}
+		if err := b.Cancel(term(9), ref(7, 1)); !errors.Is(err, executor.ErrStaleLeader) {
+			t.Errorf("Cancel of an older incarnation = %v", err)
+		}
+	})
+}
+
+func TestSubmit(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		for range 2 { // again is harmless
+			if err := b.Submit(term(1), spec(7, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(b.tasks) != 1 {
+			t.Errorf("submitting twice started %d tasks", len(b.tasks))
+		}
+		if err := b.Submit(term(1), spec(7, 2)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !b.tasks[0].cancelled {
+			t.Error("the earlier epoch goes on running")
+		}
+		if err := b.Submit(term(1), spec(7, 1)); !errors.Is(err, executor.ErrOldEpoch) {
+			t.Errorf("Submit of an older epoch = %v", err)
+		}
+		if err := b.Submit(term(1), spec(8, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Submit(term(1), spec(9, 1)); !errors.Is(err, executor.ErrNoSlot) {
+			t.Errorf("third task on two slots = %v", err)
+		}
+	})
+}
+
+func TestEndedTaskIsToldAndNotRunAgain(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		if err := b.Submit(term(1), spec(7, 1)); err != nil {
+			t.Fatal(err)
+		}
+		close(b.tasks[0].end)
+		synctest.Wait()
+		statuses, lacking, err := b.Heartbeat(term(1), []*backendv1.TaskRef{ref(7, 1)})
+		if err != nil || len(statuses) != 1 || !statuses[0].Ended || len(lacking) != 0 {
+			t.Errorf("Heartbeat = %v, lacking %v, %v; want the ended task", statuses, lacking, err)
+		}
+		if err := b.Submit(term(1), spec(7, 1)); !errors.Is(err, executor.ErrOldEpoch) {
+			t.Errorf("Submit of an ended epoch = %v: its numbers and files would be used twice", err)
+		}
+	})
+}
+
+func TestAlive(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		if b.Alive() {
+			t.Error("alive before the first heartbeat")
+		}
+		b.Heartbeat(term(1), nil)
+		time.Sleep(executor.Grace - time.Millisecond)
+		if !b.Alive() {
+			t.Error("not alive within the grace")
+		}
+		time.Sleep(time.Millisecond)
+		if b.Alive() {
+			t.Error("alive after the grace")
+		}
+	})
+}
+
+func TestDrainTakesNoMore(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		b.Submit(term(1), spec(7, 1))
+		if err := b.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !b.tasks[0].cancelled {
+			t.Error("Drain returned before the task ended")
+		}
+		if err := b.Submit(term(1), spec(8, 1)); !errors.Is(err, executor.ErrDraining) {
+			t.Errorf("Submit while draining = %v", err)
+		}
+	})
+}

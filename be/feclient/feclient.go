@@ -1,0 +1,161 @@
+// Package feclient is a backend's way to the leading frontend.
+//
+// A backend knows some frontends from its flags and all of them from
+// heartbeats, and any of them may lead. A Client keeps who led last and follows
+// the NotLeader details of those that do not. It never decides that a call
+// failed for good: an error of CommitTxn means that the outcome is unknown, and
+// the caller asks the same again (design: Answers).
+//
+// A Client is safe for concurrent use and starts no goroutines of its own
+// beyond those of its gRPC connections.
+package feclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	frontendv1 "shoal/proto/frontend/v1"
+)
+
+// maxRequest bounds a CommitTxn: offsets and samples of one txn, far above
+// what a txn of the largest window needs.
+const maxRequest = 64 << 20
+
+// Client calls the frontend that leads.
+type Client struct {
+	mu        sync.Mutex
+	frontends []string // never empty
+	leader    string   // one to try first
+	conns     map[string]*grpc.ClientConn
+	closed    bool
+}
+
+// New returns a client that knows the frontends at addrs (host:port), of which
+// there must be one at least.
+func New(addrs []string) (*Client, error) {
+	if len(addrs) == 0 {
+		return nil, errors.New("no frontend given: name one with --fe host:port")
+	}
+	return &Client{frontends: slices.Clone(addrs), leader: addrs[0], conns: map[string]*grpc.ClientConn{}}, nil
+}
+
+// Close closes the connections. Calls under way fail.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+	clear(c.conns)
+}
+
+// Learn takes over what a heartbeat said: who leads, and all frontends.
+func (c *Client) Learn(leader string, frontends []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if leader != "" {
+		c.leader = leader
+	}
+	if len(frontends) > 0 {
+		c.frontends = slices.Clone(frontends)
+	}
+}
+
+// Register makes the backend known to the cluster.
+func (c *Client) Register(ctx context.Context, req *frontendv1.RegisterBackendRequest) (*frontendv1.RegisterBackendResponse, error) {
+	return call(ctx, c, func(fe frontendv1.FrontendServiceClient) (*frontendv1.RegisterBackendResponse, error) {
+		return fe.RegisterBackend(ctx, req)
+	})
+}
+
+// Commit sends a txn to be settled. On an error the outcome is unknown.
+func (c *Client) Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {
+	return call(ctx, c, func(fe frontendv1.FrontendServiceClient) (*frontendv1.CommitTxnResponse, error) {
+		return fe.CommitTxn(ctx, req)
+	})
+}
+
+// call does one round: it asks the leader, follows redirections, and moves on
+// to the next frontend when one cannot be reached, each frontend once.
+func call[T any](ctx context.Context, c *Client, do func(frontendv1.FrontendServiceClient) (T, error)) (T, error) {
+	var zero T
+	var tried []string
+	var failed error
+	for {
+		addr := c.next(tried)
+		if addr == "" {
+			return zero, failed
+		}
+		tried = append(tried, addr)
+		conn, err := c.connect(addr)
+		if err != nil {
+			return zero, err
+		}
+		resp, err := do(frontendv1.NewFrontendServiceClient(conn))
+		if err == nil {
+			c.Learn(addr, nil)
+			return resp, nil
+		}
+		failed = fmt.Errorf("frontend %s: %w", addr, err)
+		leader, elsewhere := redirection(err)
+		if ctx.Err() != nil || !elsewhere {
+			return zero, failed
+		}
+		c.Learn(leader, nil)
+	}
+}
+
+// next is the frontend to ask after those tried, "" when all were.
+func (c *Client) next(tried []string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(tried, c.leader) {
+		return c.leader
+	}
+	for _, addr := range c.frontends {
+		if !slices.Contains(tried, addr) {
+			return addr
+		}
+	}
+	return ""
+}
+
+// redirection tells whether another frontend should be asked, and which if the
+// answer named one.
+func redirection(err error) (leader string, elsewhere bool) {
+	st := status.Convert(err)
+	for _, detail := range st.Details() {
+		if nl, ok := detail.(*frontendv1.NotLeader); ok {
+			return nl.LeaderRpcAddr, true
+		}
+	}
+	return "", st.Code() == codes.Unavailable
+}
+
+func (c *Client) connect(addr string) (*grpc.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.New("frontend client is closed")
+	}
+	if conn, ok := c.conns[addr]; ok {
+		return conn, nil
+	}
+	conn, err := grpc.NewClient(addr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(maxRequest)))
+	if err != nil {
+		return nil, fmt.Errorf("frontend address %q: %w", addr, err)
+	}
+	c.conns[addr] = conn
+	return conn, nil
+}

@@ -1,0 +1,108 @@
+package feclient_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"shoal/be/feclient"
+	frontendv1 "shoal/proto/frontend/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// frontend answers CommitTxn as told, and counts the calls.
+type frontend struct {
+	frontendv1.UnimplementedFrontendServiceServer
+	answer func() error
+	calls  int
+}
+
+func (f *frontend) CommitTxn(context.Context, *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {
+	f.calls++
+	if err := f.answer(); err != nil {
+		return nil, err
+	}
+	return &frontendv1.CommitTxnResponse{Outcome: frontendv1.Outcome_OUTCOME_COMMITTED}, nil
+}
+
+func serve(t *testing.T, f *frontend) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	frontendv1.RegisterFrontendServiceServer(srv, f)
+	done := make(chan struct{})
+	go func() { defer close(done); srv.Serve(lis) }()
+	t.Cleanup(func() { srv.Stop(); <-done })
+	return lis.Addr().String()
+}
+
+func notLeader(t *testing.T, leader string) func() error {
+	return func() error {
+		st, err := status.New(codes.FailedPrecondition, "not the leader").WithDetails(&frontendv1.NotLeader{LeaderRpcAddr: leader})
+		if err != nil {
+			t.Error(err)
+		}
+		return st.Err()
+	}
+}
+
+func TestCommitFollowsTheLeader(t *testing.T) {
+	leader := &frontend{answer: func() error { return nil }}
+	leaderAddr := serve(t, leader)
+	follower := &frontend{answer: notLeader(t, leaderAddr)}
+	c, err := feclient.New([]string{serve(t, follower)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 2 {
+		if _, err := c.Commit(t.Context(), &frontendv1.CommitTxnRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if follower.calls != 1 || leader.calls != 2 {
+		t.Errorf("follower was asked %d times, leader %d; want 1 and 2: who leads must be remembered", follower.calls, leader.calls)
+	}
+}
+
+func TestCommitTriesEachFrontendOnce(t *testing.T) {
+	a, b := &frontend{answer: notLeader(t, "")}, &frontend{answer: notLeader(t, "")}
+	c, err := feclient.New([]string{serve(t, a), serve(t, b)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Commit(t.Context(), &frontendv1.CommitTxnRequest{}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("Commit without a leader = %v, want FailedPrecondition", err)
+	}
+	if a.calls != 1 || b.calls != 1 {
+		t.Errorf("asked %d and %d times, want once each", a.calls, b.calls)
+	}
+}
+
+func TestCommitPassesOverTheUnreachable(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := lis.Addr().String()
+	lis.Close()
+	leader := &frontend{answer: func() error { return nil }}
+	c, err := feclient.New([]string{dead, serve(t, leader)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Commit(t.Context(), &frontendv1.CommitTxnRequest{}); err != nil {
+		t.Errorf("Commit = %v, want the second frontend's answer", err)
+	}
+}
