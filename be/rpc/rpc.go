@@ -1,0 +1,194 @@
+// Package rpc is what a backend offers over gRPC: BackendService, for
+// frontends only.
+//
+// It turns requests into calls of the executor, the prober, the query engine
+// and the warehouse, and their errors into status codes; it keeps nothing. A
+// Server is registered before the backend knows its cluster, and answers
+// UNAVAILABLE until Attach.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"shoal/be/executor"
+	backendv1 "shoal/proto/backend/v1"
+)
+
+// Tasks is the part of the executor that frontends use.
+type Tasks interface {
+	Submit(*backendv1.Leadership, *backendv1.TaskSpec) error
+	Cancel(*backendv1.Leadership, *backendv1.TaskRef) error
+	Heartbeat(*backendv1.Leadership, []*backendv1.TaskRef) ([]*backendv1.TaskStatus, []*backendv1.TaskRef, error)
+}
+
+// Querier answers SELECTs. columns is called once, then send for each batch of
+// rows; both may block, which holds the query back.
+type Querier interface {
+	Query(ctx context.Context, req *backendv1.QueryRequest, columns func(*backendv1.ResultSchema) error, send func(*backendv1.RowBatch) error) error
+}
+
+// Prober proves what asked offsets hold.
+type Prober interface {
+	Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error)
+}
+
+// Files removes files of the warehouse.
+type Files interface {
+	Remove(path string) error
+}
+
+// Backend is what a Server serves.
+type Backend struct {
+	ID      uint64
+	Tasks   Tasks
+	Queries Querier
+	Probes  Prober
+	Files   Files
+	Slots   int
+	Version string
+	// StartedMS is when the process started, in milliseconds since 1970. A
+	// frontend tells a restarted backend by it.
+	StartedMS int64
+	// Learn takes over what a heartbeat says about the frontends.
+	Learn func(leader string, frontends []string)
+	// WarehouseError says why the warehouse refuses writes, "" while it takes
+	// them.
+	WarehouseError func() string
+}
+
+// Server implements BackendService.
+type Server struct {
+	backendv1.UnimplementedBackendServiceServer
+	backend atomic.Pointer[Backend]
+}
+
+// Register offers the service on r.
+func (s *Server) Register(r grpc.ServiceRegistrar) { backendv1.RegisterBackendServiceServer(r, s) }
+
+// Attach makes the server answer for b.
+func (s *Server) Attach(b *Backend) { s.backend.Store(b) }
+
+func (s *Server) attached() (*Backend, error) {
+	b := s.backend.Load()
+	if b == nil {
+		return nil, status.Error(codes.Unavailable, "the backend has not joined its cluster yet")
+	}
+	return b, nil
+}
+
+// Heartbeat implements BackendService.
+func (s *Server) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (*backendv1.HeartbeatResponse, error) {
+	b, err := s.attached()
+	if err != nil {
+		return nil, err
+	}
+	if req.BackendId != b.ID {
+		return nil, status.Errorf(codes.NotFound, "this is backend %d, not %d", b.ID, req.BackendId)
+	}
+	statuses, lacking, err := b.Tasks.Heartbeat(req.Leadership, req.Tasks)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	b.Learn(req.FrontendRpcAddr, req.Frontends)
+	return &backendv1.HeartbeatResponse{
+		Slots: uint32(b.Slots), Tasks: statuses, Lacking: lacking, Version: b.Version,
+		StartTimeMs: b.StartedMS, WarehouseError: b.WarehouseError(),
+	}, nil
+}
+
+// SubmitTask implements BackendService.
+func (s *Server) SubmitTask(_ context.Context, req *backendv1.SubmitTaskRequest) (*backendv1.SubmitTaskResponse, error) {
+	b, err := s.attached()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Tasks.Submit(req.Leadership, req.Task); err != nil {
+		return nil, toStatus(err)
+	}
+	return &backendv1.SubmitTaskResponse{}, nil
+}
+
+// CancelTask implements BackendService.
+func (s *Server) CancelTask(_ context.Context, req *backendv1.CancelTaskRequest) (*backendv1.CancelTaskResponse, error) {
+	b, err := s.attached()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Tasks.Cancel(req.Leadership, req.Task); err != nil {
+		return nil, toStatus(err)
+	}
+	return &backendv1.CancelTaskResponse{}, nil
+}
+
+// Probe implements BackendService.
+func (s *Server) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error) {
+	b, err := s.attached()
+	if err != nil {
+		return nil, err
+	}
+	resp, err := b.Probes.Probe(ctx, req)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return resp, nil
+}
+
+// Query implements BackendService.
+func (s *Server) Query(req *backendv1.QueryRequest, stream grpc.ServerStreamingServer[backendv1.QueryResponse]) error {
+	b, err := s.attached()
+	if err != nil {
+		return err
+	}
+	columns := func(schema *backendv1.ResultSchema) error {
+		return stream.Send(&backendv1.QueryResponse{Body: &backendv1.QueryResponse_Schema{Schema: schema}})
+	}
+	send := func(batch *backendv1.RowBatch) error {
+		return stream.Send(&backendv1.QueryResponse{Body: &backendv1.QueryResponse_Rows{Rows: batch}})
+	}
+	if err := b.Queries.Query(stream.Context(), req, columns, send); err != nil {
+		return toStatus(err)
+	}
+	return nil
+}
+
+// DropFiles implements BackendService.
+func (s *Server) DropFiles(_ context.Context, req *backendv1.DropFilesRequest) (*backendv1.DropFilesResponse, error) {
+	b, err := s.attached()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, path := range req.Paths {
+		errs = append(errs, b.Files.Remove(path))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, toStatus(err)
+	}
+	return &backendv1.DropFilesResponse{}, nil
+}
+
+// toStatus gives an error its code; what it does not know is INTERNAL, except
+// errors that are statuses already.
+func toStatus(err error) error {
+	switch {
+	case errors.Is(err, executor.ErrStaleLeader), errors.Is(err, executor.ErrOldEpoch):
+		return status.Error(codes.FailedPrecondition, err.Error())
+	case errors.Is(err, executor.ErrNoSlot):
+		return status.Error(codes.ResourceExhausted, err.Error())
+	case errors.Is(err, executor.ErrDraining):
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	if code := status.FromContextError(err).Code(); code != codes.Unknown {
+		return status.Error(code, err.Error())
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return status.Error(codes.Internal, err.Error())
+}
