@@ -49,6 +49,7 @@ var (
 	PrivilegeNeeded      = Code{1227, "42000", "privilege needed"}
 	WrongArguments       = Code{1210, "HY000", "incorrect arguments"}
 	UnknownStatement     = Code{1243, "HY000", "unknown prepared statement handler"}
+	CollationMismatch    = Code{1253, "42000", "collation is not valid for the character set"}
 	UnknownCollation     = Code{1273, "HY000", "unknown collation"}
 	UnsupportedPrepared  = Code{1295, "HY000", "not supported in the prepared statement protocol"}
 	UnknownTimeZone      = Code{1298, "HY000", "unknown or incorrect time zone"}
@@ -60,8 +61,6 @@ var (
 
 	// System variables.
 	UnknownSystemVariable = Code{1193, "HY000", "unknown system variable"}
-	LocalVariable         = Code{1228, "HY000", "variable is a session variable"}
-	GlobalVariable        = Code{1229, "HY000", "variable is a global variable"}
 	WrongValueForVariable = Code{1231, "42000", "variable can't be set to the value"}
 	WrongTypeForVariable  = Code{1232, "42000", "incorrect argument type to variable"}
 	ReadOnlyVariable      = Code{1238, "HY000", "variable is read only"}

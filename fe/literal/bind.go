@@ -1,8 +1,6 @@
 package literal
 
 import (
-	"math"
-	"strconv"
 	"strings"
 
 	"shoal/fe/errno"
@@ -32,7 +30,7 @@ func Bind(sql string, values []Value) (string, error) {
 		case s.kind == placeholder && used < len(values):
 			v := values[used]
 			if inLimit {
-				v = wholeNumber(v)
+				v = rowCount(v)
 			}
 			text, err := v.SQL()
 			if err != nil {
@@ -84,18 +82,11 @@ func staysInLimit(in bool, token string) bool {
 	return in && (token == "," || isDigits(token))
 }
 
-// wholeNumber turns a value that stands for a whole number into an integer and
+// rowCount turns a value that stands for a whole number into an integer and
 // leaves others, for the parser to refuse.
-func wholeNumber(v Value) Value {
-	switch v.kind {
-	case KindString, KindDecimal:
-		if n, err := strconv.ParseUint(v.text, 10, 64); err == nil {
-			return Uint(n)
-		}
-	case KindFloat:
-		if f := math.Float64frombits(v.bits); f >= 0 && f < 1<<63 && f == math.Trunc(f) {
-			return Uint(uint64(f))
-		}
+func rowCount(v Value) Value {
+	if n, ok := v.Whole(); ok {
+		return Uint(n)
 	}
 	return v
 }

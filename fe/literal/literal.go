@@ -1,5 +1,6 @@
 // Package literal holds the scalar values that clients hand to the frontend
-// outside of a statement's text, and puts them into such a text.
+// outside of a statement's text, and puts them into such a text. Like is
+// beside them, for the patterns of SHOW.
 //
 // Parameters of prepared statements, user variables and system variables are
 // Values. A statement with placeholders is carried out as text, in MySQL's
@@ -95,6 +96,24 @@ func (v Value) Text() string {
 		return strconv.FormatFloat(math.Float64frombits(v.bits), 'g', -1, 64)
 	}
 	return v.text
+}
+
+// Whole is the value as a whole number from 0 on, if it stands for one: an
+// integer, a double or decimal without fraction, or the text of one.
+func (v Value) Whole() (uint64, bool) {
+	switch v.kind {
+	case KindInt:
+		return v.bits, int64(v.bits) >= 0
+	case KindUint:
+		return v.bits, true
+	case KindFloat:
+		f := math.Float64frombits(v.bits)
+		return uint64(f), f >= 0 && f < 1<<63 && f == math.Trunc(f)
+	case KindString, KindDecimal:
+		n, err := strconv.ParseUint(v.text, 10, 64)
+		return n, err == nil
+	}
+	return 0, false
 }
 
 // SQL is the value as a literal in MySQL's spelling. NaN and the infinities,
