@@ -8,7 +8,8 @@ type SetItem interface{ setItem() }
 
 // Value is the right side of an assignment. Literal is set if it is one word,
 // number or string (or a number with a sign), Default if it is DEFAULT;
-// otherwise only Expr says what it is.
+// otherwise only Expr says what it is. A bare NULL is a word: its Expr tells it
+// from the string.
 type Value struct {
 	Expr    Expr
 	Literal *string

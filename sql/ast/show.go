@@ -28,7 +28,10 @@ type ShowColumns struct {
 }
 
 // ShowIndex is SHOW INDEX, INDEXES or KEYS.
-type ShowIndex struct{ Table Name }
+type ShowIndex struct {
+	Table  Name
+	Filter Filter
+}
 
 // ShowCreateTable is SHOW CREATE TABLE or VIEW.
 type ShowCreateTable struct {

@@ -1,0 +1,21 @@
+package parse
+
+import "strings"
+
+// reserved are the keywords that cannot be a bare name: Doris's, less those
+// for statements that Shoal does not parse. All others can.
+var reserved = wordSet(`
+	ADD ADMIN ALL ALTER AND ANALYZE ANTI AS ASC BETWEEN BY CASE CAST COLUMN CREATE CROSS
+	DATABASE DEFAULT DELETE DESC DESCRIBE DISTINCT DISTRIBUTED DIV DROP ELSE EXCEPT EXISTS EXPLAIN
+	FALSE FOLLOWING FOR FOREIGN FROM FULL FUNCTION GROUP HAVING IN INDEX INNER INSERT INTERSECT
+	INTERVAL INTO IS JOIN KEY KEYS KILL LEFT LIKE LIMIT LOAD MATCH NATURAL NOT NULL ON OR ORDER
+	OUTER OVER PARTITION PRECEDING PRIMARY REGEXP REVOKE RIGHT RLIKE ROW ROWS SELECT SEMI SET SHOW
+	TABLE TERMINATED THEN TO TRUE UNION UNIQUE UPDATE USE USING VALUES WHEN WHERE WITH`)
+
+func wordSet(list string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		set[w] = true
+	}
+	return set
+}
