@@ -1,5 +1,6 @@
 // Package source is what every source of records has in common: the shape of
-// a fetch, as the pipe reads it and the ledger settles it.
+// a fetch, as the pipe reads it and the ledger settles it, and of the
+// acknowledgements that answer it.
 //
 // It is data only. A share source fills it with what the broker acquired for
 // this member; a plain fetch fills it with what lies in a range. Nothing here
@@ -23,12 +24,19 @@ type Record = kgo.Record
 // deleted and created again under its old name has another one.
 type TopicID [16]byte
 
+// A PartitionID names a partition for good, also after its topic's name was
+// given to another topic.
+type PartitionID struct {
+	TopicID   TopicID
+	Partition int32
+}
+
 // A Partition is what one fetch brought from one partition.
 //
-// Every offset of Acquired is either that of a Record or lies in Gaps: a
-// control record, or one compacted away. Offsets outside Acquired are never
-// reported, though the broker's batches may carry them (aborted, or held by
-// another member).
+// Every offset of Acquired is that of a Record, or lies in Gaps (a control
+// record, or one compacted away), or in Unread. Offsets outside Acquired are
+// never reported, though the broker's batches may carry them (aborted, or held
+// by another member).
 type Partition struct {
 	TopicID   TopicID
 	Topic     string
@@ -36,10 +44,19 @@ type Partition struct {
 	Acquired  offsets.Set
 	Gaps      offsets.Set
 	Records   []*Record // in order of offset
+	// Unread is what was acquired and could not be decoded, for the reason in
+	// Err. It is not known to be void: release it.
+	Unread offsets.Set
+	// Err is why this partition brought nothing, or not all: a broker's error,
+	// or a batch that could not be decoded.
+	Err error
 	// Deliveries is the highest delivery count that the broker told for an
 	// acquired range: a lower bound, for people and alerts only.
 	Deliveries int16
 }
+
+// ID is the name of p.
+func (p *Partition) ID() PartitionID { return PartitionID{p.TopicID, p.Partition} }
 
 // A Fetch is the outcome of one poll.
 type Fetch struct {
@@ -47,6 +64,78 @@ type Fetch struct {
 	// LockedUntil is when the broker's acquisition locks end at the earliest,
 	// judged from before the request was sent. Zero where nothing is locked.
 	LockedUntil time.Time
+	// Acked is what became of the acknowledgements that rode on the request.
+	Acked []AckResult
+	// Lost lists the partitions of which nothing is held any more that an
+	// earlier fetch acquired: their leader moved, or the session with it broke.
+	// Others may have those records already. What this fetch brought is held.
+	Lost []PartitionID
+}
+
+// Limits bound one fetch.
+type Limits struct {
+	// MaxRecords is what the broker rounds up to whole batches of the producer.
+	MaxRecords int32
+	// MaxBytes bounds the batches of one answer; the first batch comes whole
+	// even if it is larger.
+	MaxBytes int32
+	// MaxWait is how long to wait for the first record, to the millisecond.
+	MaxWait time.Duration
+}
+
+// An AckType is what an acknowledgement does to the offsets that it names, by
+// the numbers of Kafka's protocol (KIP-932, KIP-1222). Reject is not used.
+type AckType int8
+
+const (
+	Gap     AckType = 0 // there is no record: done with
+	Accept  AckType = 1 // settled: never deliver again
+	Release AckType = 2 // deliver again; that costs one of the deliveries
+	Renew   AckType = 4 // held on: the lock begins anew
+)
+
+// An Ack acknowledges a range of one partition.
+type Ack struct {
+	PartitionID
+	offsets.Range
+	Type AckType
+}
+
+// Acks acknowledges all of set.
+func Acks(id PartitionID, set offsets.Set, how AckType) []Ack {
+	acks := make([]Ack, len(set))
+	for i, r := range set {
+		acks[i] = Ack{id, r, how}
+	}
+	return acks
+}
+
+// An Outcome is what is known of the acknowledgements of one partition in one
+// request. The broker applies all of them or none.
+type Outcome int8
+
+const (
+	// Applied: done, or there was nothing left to do. It proves no ownership:
+	// below the group's start offset the broker agrees to anything.
+	Applied Outcome = iota
+	// Refused: nothing was applied, and at least a part is not held any more.
+	Refused
+	// Retry: nothing was applied, all is still held; ask again.
+	Retry
+	// Unknown: the answer was lost, or says that the broker does not know.
+	Unknown
+)
+
+// String is the outcome's name, for logs.
+func (o Outcome) String() string {
+	return [...]string{"applied", "refused", "retry", "unknown"}[o]
+}
+
+// An AckResult is the outcome for one partition. Err is nil when applied.
+type AckResult struct {
+	PartitionID
+	Outcome Outcome
+	Err     error
 }
 
 // Records is the number of records in f.
