@@ -1,0 +1,67 @@
+package warehouse
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A File is a rowset file being written. It ends by Commit or Discard.
+type File struct {
+	rel, path string
+	root      string
+}
+
+// Create reserves the name rel (folder/name.parquet) and makes its folder.
+// The error is ErrExists if the name has ever been used and not removed.
+func (w *Warehouse) Create(rel string) (*File, error) {
+	path, err := w.Path(rel)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("folder of rowset %s: %w", rel, err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%w: %s", ErrExists, rel)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating rowset %s: %w", rel, err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("creating rowset %s: %w", rel, err)
+	}
+	return &File{rel: rel, path: path, root: w.root}, nil
+}
+
+// Rel is the path relative to the warehouse, which the state keeps.
+func (f *File) Rel() string { return f.rel }
+
+// LocalPath is the empty file that the content is to be written into.
+func (f *File) LocalPath() string { return f.path }
+
+// Commit makes content and name durable, and returns the size in bytes. After
+// an error the caller discards the file: it may not survive a crash.
+func (f *File) Commit() (int64, error) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return 0, fmt.Errorf("rowset %s: %w", f.rel, err)
+	}
+	// The root too: the folder may be new, made by us or by someone who has not
+	// got as far as syncing it.
+	if err := syncPaths(f.path, filepath.Dir(f.path), f.root); err != nil {
+		return 0, fmt.Errorf("making rowset %s durable: %w", f.rel, err)
+	}
+	return info.Size(), nil
+}
+
+// Discard removes the file. It must not be called once a CommitTxn named it.
+func (f *File) Discard() error {
+	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("discarding rowset %s: %w", f.rel, err)
+	}
+	return nil
+}

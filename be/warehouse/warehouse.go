@@ -1,0 +1,91 @@
+// Package warehouse keeps rowset files under the warehouse's URI, durably.
+//
+// A file is written once under a name that never comes again, made durable by
+// Commit, and from then on only read or removed. It is written in place: what
+// makes a file part of a table is that the replicated state names it, so a
+// half-written one is seen by nobody and only takes up room until the frontend
+// has it removed. A name that is taken is refused, never overwritten: it may
+// stand in a CommitTxn that is still on its way.
+//
+// The marker file at the root says whose warehouse it is; a process of another
+// cluster, or one whose warehouse is not mounted, refuses to start by it.
+//
+// A Warehouse starts no goroutine and is safe for concurrent use; a File
+// belongs to one goroutine. The only scheme so far is file://.
+package warehouse
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// ErrExists tells that a name has been used before, by this or an earlier
+// process. The file is left as it is; the caller takes another name.
+var ErrExists = errors.New("rowset file exists already")
+
+// A Warehouse is a folder that holds the rowset files of one cluster.
+type Warehouse struct {
+	root string
+}
+
+// Open makes a Warehouse of a URI such as file:///var/lib/shoal/warehouse. It
+// neither creates nor reads anything; Bootstrap or Verify does.
+func Open(uri string) (*Warehouse, error) {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return nil, fmt.Errorf("warehouse %q is no URI: %w", uri, err)
+	}
+	if u.Scheme != "file" {
+		return nil, fmt.Errorf("warehouse %q: only file:// is supported yet", uri)
+	}
+	if u.Host != "" || !filepath.IsAbs(u.Path) || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("warehouse %q: write file:// and an absolute path, as in file:///var/lib/shoal/warehouse", uri)
+	}
+	return &Warehouse{root: filepath.Clean(u.Path)}, nil
+}
+
+// relative is what every path in a warehouse looks like: one folder, and a
+// name of letters, digits, '-' and '_' (parquet-rules.md, rule 8).
+var relative = regexp.MustCompile(`^[0-9A-Za-z_-]+/[0-9A-Za-z_-]+\.parquet$`)
+
+// Path is where DuckDB finds the file of a relative path. An error tells that
+// rel is not of the form folder/name.parquet, so nothing outside the warehouse
+// can ever be named.
+func (w *Warehouse) Path(rel string) (string, error) {
+	if !relative.MatchString(rel) {
+		return "", fmt.Errorf("rowset path %q is not of the form folder/name.parquet with letters, digits, '-' and '_'", rel)
+	}
+	return filepath.Join(w.root, filepath.FromSlash(rel)), nil
+}
+
+// Remove removes the file of a relative path. One that does not exist is no
+// error: removal is asked again until it is known to have happened.
+func (w *Warehouse) Remove(rel string) error {
+	path, err := w.Path(rel)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing a rowset: %w", err)
+	}
+	return nil
+}
+
+// syncPaths flushes the contents of files and folders to the device.
+func syncPaths(paths ...string) error {
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package warehouse_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"shoal/be/warehouse"
+)
+
+func open(t *testing.T) (*warehouse.Warehouse, string) {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "warehouse")
+	w, err := warehouse.Open("file://" + root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, root
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, uri := range []string{"", "/var/lib", "s3://bucket/x", "file://host/x", "file:relative", "file:///x?y=1", "://"} {
+		if _, err := warehouse.Open(uri); err == nil {
+			t.Errorf("Open(%q) took it", uri)
+		}
+	}
+}
+
+func TestFileLife(t *testing.T) {
+	w, _ := open(t)
+	if err := w.Bootstrap("c1"); err != nil {
+		t.Fatal(err)
+	}
+	const rel = "7/1-2-3-4-5.parquet"
+	f, err := w.Create(rel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.LocalPath(), []byte("rows"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.Commit(); err != nil || n != 4 {
+		t.Fatalf("Commit = %d, %v; want 4 bytes", n, err)
+	}
+	path, err := w.Path(rel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "rows" {
+		t.Fatalf("file holds %q, %v", got, err)
+	}
+	if _, err := w.Create(rel); !errors.Is(err, warehouse.ErrExists) {
+		t.Fatalf("Create of a used name = %v; want ErrExists", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "rows" {
+		t.Fatalf("a refused Create changed the file to %q", got)
+	}
+	for range 2 { // removal may be asked again
+		if err := w.Remove(rel); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("file is still there: %v", err)
+	}
+}
+
+func TestDiscardFreesTheName(t *testing.T) {
+	w, _ := open(t)
+	if err := w.Bootstrap("c1"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f, err := w.Create("7/a.parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Discard(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPathStaysInside(t *testing.T) {
+	w, _ := open(t)
+	for _, rel := range []string{"", "a.parquet", "../a.parquet", "7/../../a.parquet", "/7/a.parquet", "7/a", "7/a b.parquet", "7/.parquet", "7/a.parquet\n", `7\a.parquet`} {
+		if p, err := w.Path(rel); err == nil {
+			t.Errorf("Path(%q) = %q; want an error", rel, p)
+		}
+		if err := w.Remove(rel); err == nil {
+			t.Errorf("Remove(%q) took it", rel)
+		}
+	}
+}
+
+func TestMarker(t *testing.T) {
+	w, root := open(t)
+	if err := w.Verify("c1"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "marker") {
+		t.Fatalf("Verify without a marker = %v", err)
+	}
+	for range 2 {
+		if err := w.Bootstrap("c1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Verify("c1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{w.Verify("c2"), w.Bootstrap("c2")} {
+		if err == nil || !strings.Contains(err.Error(), `"c1"`) {
+			t.Fatalf("another cluster got %v", err)
+		}
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("Bootstrap left %v, %v", entries, err)
+	}
+	if err := os.WriteFile(filepath.Join(root, entries[0].Name()), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Verify("c1"); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Fatalf("Verify of a damaged marker = %v", err)
+	}
+}
+
+// A warehouse whose volume went away must refuse to take files, rather than
+// fill the folder below the mount point.
+func TestCreateNeedsTheRoot(t *testing.T) {
+	w, _ := open(t)
+	if _, err := w.Create("7/a.parquet"); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("Create without the root folder = %v", err)
+	}
+}
