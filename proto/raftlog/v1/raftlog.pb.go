@@ -2322,8 +2322,9 @@ type Ledger struct {
 	Settled int64 `protobuf:"varint,6,opt,name=settled,proto3" json:"settled,omitempty"`
 	// Settled ranges above it.
 	Ranges []*v1.OffsetRange `protobuf:"bytes,7,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	// Leader epochs by the offset that they begin at, of loaded offsets.
-	Epochs        []*EpochStart     `protobuf:"bytes,8,rep,name=epochs,proto3" json:"epochs,omitempty"`
+	// The lowest and the highest loaded offset of each leader epoch, the newest
+	// last.
+	Epochs        []*v1.EpochRange  `protobuf:"bytes,8,rep,name=epochs,proto3" json:"epochs,omitempty"`
 	Voids         []*RememberedVoid `protobuf:"bytes,9,rep,name=voids,proto3" json:"voids,omitempty"`
 	LoadedCount   int64             `protobuf:"varint,10,opt,name=loaded_count,json=loadedCount,proto3" json:"loaded_count,omitempty"`
 	VoidCount     int64             `protobuf:"varint,11,opt,name=void_count,json=voidCount,proto3" json:"void_count,omitempty"`
@@ -2412,7 +2413,7 @@ func (x *Ledger) GetRanges() []*v1.OffsetRange {
 	return nil
 }
 
-func (x *Ledger) GetEpochs() []*EpochStart {
+func (x *Ledger) GetEpochs() []*v1.EpochRange {
 	if x != nil {
 		return x.Epochs
 	}
@@ -2454,58 +2455,6 @@ func (x *Ledger) GetConflicts() int64 {
 	return 0
 }
 
-type EpochStart struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	LeaderEpoch   int32                  `protobuf:"varint,1,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
-	First         int64                  `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EpochStart) Reset() {
-	*x = EpochStart{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EpochStart) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EpochStart) ProtoMessage() {}
-
-func (x *EpochStart) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EpochStart.ProtoReflect.Descriptor instead.
-func (*EpochStart) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{28}
-}
-
-func (x *EpochStart) GetLeaderEpoch() int32 {
-	if x != nil {
-		return x.LeaderEpoch
-	}
-	return 0
-}
-
-func (x *EpochStart) GetFirst() int64 {
-	if x != nil {
-		return x.First
-	}
-	return 0
-}
-
 // RememberedVoid is offsets that are settled as void or expired, and which a
 // txn that was open at the time may still turn into loaded ones.
 type RememberedVoid struct {
@@ -2520,7 +2469,7 @@ type RememberedVoid struct {
 
 func (x *RememberedVoid) Reset() {
 	*x = RememberedVoid{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2481,7 @@ func (x *RememberedVoid) String() string {
 func (*RememberedVoid) ProtoMessage() {}
 
 func (x *RememberedVoid) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2494,7 @@ func (x *RememberedVoid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedVoid.ProtoReflect.Descriptor instead.
 func (*RememberedVoid) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{29}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RememberedVoid) GetFirst() int64 {
@@ -2581,13 +2530,15 @@ type SnapshotHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FormatVersion uint32                 `protobuf:"varint,1,opt,name=format_version,json=formatVersion,proto3" json:"format_version,omitempty"`
 	AppliedIndex  uint64                 `protobuf:"varint,2,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	// How many records follow; fewer are a snapshot that was cut off.
+	Records       uint64 `protobuf:"varint,3,opt,name=records,proto3" json:"records,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2550,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2563,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{30}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SnapshotHeader) GetFormatVersion() uint32 {
@@ -2625,6 +2576,13 @@ func (x *SnapshotHeader) GetFormatVersion() uint32 {
 func (x *SnapshotHeader) GetAppliedIndex() uint64 {
 	if x != nil {
 		return x.AppliedIndex
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetRecords() uint64 {
+	if x != nil {
+		return x.Records
 	}
 	return 0
 }
@@ -2643,7 +2601,7 @@ type Cluster struct {
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2613,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2626,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{31}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Cluster) GetClusterId() string {
@@ -2726,7 +2684,7 @@ type ErrorRowset struct {
 
 func (x *ErrorRowset) Reset() {
 	*x = ErrorRowset{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2696,7 @@ func (x *ErrorRowset) String() string {
 func (*ErrorRowset) ProtoMessage() {}
 
 func (x *ErrorRowset) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +2709,7 @@ func (x *ErrorRowset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRowset.ProtoReflect.Descriptor instead.
 func (*ErrorRowset) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{32}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ErrorRowset) GetJobId() uint64 {
@@ -2801,7 +2759,7 @@ type SnapshotRecord struct {
 
 func (x *SnapshotRecord) Reset() {
 	*x = SnapshotRecord{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[33]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2813,7 +2771,7 @@ func (x *SnapshotRecord) String() string {
 func (*SnapshotRecord) ProtoMessage() {}
 
 func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[33]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2826,7 +2784,7 @@ func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRecord.ProtoReflect.Descriptor instead.
 func (*SnapshotRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{33}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SnapshotRecord) GetBody() isSnapshotRecord_Body {
@@ -3154,7 +3112,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"partitions\"I\n" +
 	"\vForgetVoids\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
-	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\xd0\x03\n" +
+	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\xce\x03\n" +
 	"\x06Ledger\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x1c\n" +
@@ -3164,27 +3122,24 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"generation\x12\x14\n" +
 	"\x05start\x18\x05 \x01(\x03R\x05start\x12\x18\n" +
 	"\asettled\x18\x06 \x01(\x03R\asettled\x123\n" +
-	"\x06ranges\x18\a \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x06ranges\x124\n" +
-	"\x06epochs\x18\b \x03(\v2\x1c.shoal.raftlog.v1.EpochStartR\x06epochs\x126\n" +
+	"\x06ranges\x18\a \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x06ranges\x122\n" +
+	"\x06epochs\x18\b \x03(\v2\x1a.shoal.types.v1.EpochRangeR\x06epochs\x126\n" +
 	"\x05voids\x18\t \x03(\v2 .shoal.raftlog.v1.RememberedVoidR\x05voids\x12!\n" +
 	"\floaded_count\x18\n" +
 	" \x01(\x03R\vloadedCount\x12\x1d\n" +
 	"\n" +
 	"void_count\x18\v \x01(\x03R\tvoidCount\x12#\n" +
 	"\rexpired_count\x18\f \x01(\x03R\fexpiredCount\x12\x1c\n" +
-	"\tconflicts\x18\r \x01(\x03R\tconflicts\"E\n" +
-	"\n" +
-	"EpochStart\x12!\n" +
-	"\fleader_epoch\x18\x01 \x01(\x05R\vleaderEpoch\x12\x14\n" +
-	"\x05first\x18\x02 \x01(\x03R\x05first\"j\n" +
+	"\tconflicts\x18\r \x01(\x03R\tconflicts\"j\n" +
 	"\x0eRememberedVoid\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x03R\x04last\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x18\n" +
-	"\aexpired\x18\x04 \x01(\bR\aexpired\"\\\n" +
+	"\aexpired\x18\x04 \x01(\bR\aexpired\"v\n" +
 	"\x0eSnapshotHeader\x12%\n" +
 	"\x0eformat_version\x18\x01 \x01(\rR\rformatVersion\x12#\n" +
-	"\rapplied_index\x18\x02 \x01(\x04R\fappliedIndex\"\xf2\x01\n" +
+	"\rapplied_index\x18\x02 \x01(\x04R\fappliedIndex\x12\x18\n" +
+	"\arecords\x18\x03 \x01(\x04R\arecords\"\xf2\x01\n" +
 	"\aCluster\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1c\n" +
@@ -3228,7 +3183,7 @@ func file_raftlog_v1_raftlog_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_raftlog_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_raftlog_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_raftlog_v1_raftlog_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_raftlog_v1_raftlog_proto_goTypes = []any{
 	(JobState)(0),                 // 0: shoal.raftlog.v1.JobState
 	(*Command)(nil),               // 1: shoal.raftlog.v1.Command
@@ -3259,22 +3214,22 @@ var file_raftlog_v1_raftlog_proto_goTypes = []any{
 	(*SettleOffsets)(nil),         // 26: shoal.raftlog.v1.SettleOffsets
 	(*ForgetVoids)(nil),           // 27: shoal.raftlog.v1.ForgetVoids
 	(*Ledger)(nil),                // 28: shoal.raftlog.v1.Ledger
-	(*EpochStart)(nil),            // 29: shoal.raftlog.v1.EpochStart
-	(*RememberedVoid)(nil),        // 30: shoal.raftlog.v1.RememberedVoid
-	(*SnapshotHeader)(nil),        // 31: shoal.raftlog.v1.SnapshotHeader
-	(*Cluster)(nil),               // 32: shoal.raftlog.v1.Cluster
-	(*ErrorRowset)(nil),           // 33: shoal.raftlog.v1.ErrorRowset
-	(*SnapshotRecord)(nil),        // 34: shoal.raftlog.v1.SnapshotRecord
-	nil,                           // 35: shoal.raftlog.v1.Table.PropertiesEntry
-	(*v1.Schema)(nil),             // 36: shoal.types.v1.Schema
-	(*v1.Rowset)(nil),             // 37: shoal.types.v1.Rowset
-	(*v1.PartitionOffsets)(nil),   // 38: shoal.types.v1.PartitionOffsets
-	(*v1.RoutineLoad)(nil),        // 39: shoal.types.v1.RoutineLoad
-	(*v1.Counters)(nil),           // 40: shoal.types.v1.Counters
-	(*v11.ErrorSample)(nil),       // 41: shoal.frontend.v1.ErrorSample
-	(*v11.CommitTxnResponse)(nil), // 42: shoal.frontend.v1.CommitTxnResponse
-	(*v11.CommitTxnRequest)(nil),  // 43: shoal.frontend.v1.CommitTxnRequest
-	(*v1.OffsetRange)(nil),        // 44: shoal.types.v1.OffsetRange
+	(*RememberedVoid)(nil),        // 29: shoal.raftlog.v1.RememberedVoid
+	(*SnapshotHeader)(nil),        // 30: shoal.raftlog.v1.SnapshotHeader
+	(*Cluster)(nil),               // 31: shoal.raftlog.v1.Cluster
+	(*ErrorRowset)(nil),           // 32: shoal.raftlog.v1.ErrorRowset
+	(*SnapshotRecord)(nil),        // 33: shoal.raftlog.v1.SnapshotRecord
+	nil,                           // 34: shoal.raftlog.v1.Table.PropertiesEntry
+	(*v1.Schema)(nil),             // 35: shoal.types.v1.Schema
+	(*v1.Rowset)(nil),             // 36: shoal.types.v1.Rowset
+	(*v1.PartitionOffsets)(nil),   // 37: shoal.types.v1.PartitionOffsets
+	(*v1.RoutineLoad)(nil),        // 38: shoal.types.v1.RoutineLoad
+	(*v1.Counters)(nil),           // 39: shoal.types.v1.Counters
+	(*v11.ErrorSample)(nil),       // 40: shoal.frontend.v1.ErrorSample
+	(*v11.CommitTxnResponse)(nil), // 41: shoal.frontend.v1.CommitTxnResponse
+	(*v11.CommitTxnRequest)(nil),  // 42: shoal.frontend.v1.CommitTxnRequest
+	(*v1.OffsetRange)(nil),        // 43: shoal.types.v1.OffsetRange
+	(*v1.EpochRange)(nil),         // 44: shoal.types.v1.EpochRange
 }
 var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	2,  // 0: shoal.raftlog.v1.Command.bootstrap:type_name -> shoal.raftlog.v1.Bootstrap
@@ -3296,39 +3251,39 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	21, // 16: shoal.raftlog.v1.Command.remove_job:type_name -> shoal.raftlog.v1.RemoveJob
 	3,  // 17: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
 	5,  // 18: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
-	36, // 19: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
-	35, // 20: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
+	35, // 19: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
+	34, // 20: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
 	11, // 21: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
-	37, // 22: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
-	38, // 23: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	39, // 24: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
+	36, // 22: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
+	37, // 23: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	38, // 24: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
 	0,  // 25: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
 	15, // 26: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
 	17, // 27: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
-	40, // 28: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
-	41, // 29: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
-	42, // 30: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
+	39, // 28: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
+	40, // 29: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
+	41, // 30: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
 	16, // 31: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
 	15, // 32: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
 	0,  // 33: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
 	0,  // 34: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
 	22, // 35: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
-	43, // 36: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
+	42, // 36: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
 	15, // 37: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	38, // 38: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	44, // 39: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
-	29, // 40: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.raftlog.v1.EpochStart
-	30, // 41: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
+	37, // 38: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	43, // 39: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
+	44, // 40: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
+	29, // 41: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
 	3,  // 42: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
 	5,  // 43: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	37, // 44: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	32, // 45: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	36, // 44: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	31, // 45: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
 	10, // 46: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
 	11, // 47: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
 	14, // 48: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
 	16, // 49: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
 	28, // 50: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	33, // 51: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	32, // 51: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
 	52, // [52:52] is the sub-list for method output_type
 	52, // [52:52] is the sub-list for method input_type
 	52, // [52:52] is the sub-list for extension type_name
@@ -3360,7 +3315,7 @@ func file_raftlog_v1_raftlog_proto_init() {
 		(*Command_ForgetVoids)(nil),
 		(*Command_RemoveJob)(nil),
 	}
-	file_raftlog_v1_raftlog_proto_msgTypes[33].OneofWrappers = []any{
+	file_raftlog_v1_raftlog_proto_msgTypes[32].OneofWrappers = []any{
 		(*SnapshotRecord_Cluster)(nil),
 		(*SnapshotRecord_Database)(nil),
 		(*SnapshotRecord_Table)(nil),
@@ -3375,7 +3330,7 @@ func file_raftlog_v1_raftlog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_raftlog_proto_rawDesc), len(file_raftlog_v1_raftlog_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   35,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
