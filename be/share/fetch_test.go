@@ -9,7 +9,7 @@ import (
 // Several fetches may be gathered before anything is acknowledged: a fetch
 // accepts nothing.
 func TestFetchesGather(t *testing.T) {
-	inWorld(t, 1, 1, func(w *world) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		for range 4 {
 			w.produce(0, 10)
 		}

@@ -27,7 +27,7 @@ const (
 
 // A world is a fake cluster with one topic, in a bubble of virtual time.
 type world struct {
-	*testing.T
+	t *testing.T
 	*kfake.Cluster
 	dial kgo.Opt
 	prod *kgo.Client
@@ -35,7 +35,7 @@ type world struct {
 
 // inWorld runs test with a cluster of some brokers and a topic of some
 // partitions.
-func inWorld(t *testing.T, brokers int, partitions int32, test func(w *world)) {
+func inWorld(t *testing.T, brokers int, partitions int32, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		network := new(kfake.VirtualNetwork)
 		ports := make([]int, brokers)
@@ -54,26 +54,26 @@ func inWorld(t *testing.T, brokers int, partitions int32, test func(w *world)) {
 		}
 		t.Cleanup(cluster.Close)
 		cluster.SetGroupConfigs(group, map[string]string{"share.auto.offset.reset": "earliest"})
-		w := &world{T: t, Cluster: cluster, dial: kgo.Dialer(network.DialContext)}
+		w := &world{t: t, Cluster: cluster, dial: kgo.Dialer(network.DialContext)}
 		w.prod = w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
-		test(w)
+		test(t, w)
 	})
 }
 
 func (w *world) client(opts ...kgo.Opt) *kgo.Client {
-	w.Helper()
+	w.t.Helper()
 	client, err := kgo.NewClient(append(opts, kgo.SeedBrokers(w.ListenAddrs()...), w.dial)...)
 	if err != nil {
-		w.Fatal(err)
+		w.t.Fatal(err)
 	}
-	w.Cleanup(client.Close)
+	w.t.Cleanup(client.Close)
 	return client
 }
 
 // produce writes a batch of n records to a partition.
 func (w *world) produce(partition int32, n int) {
-	w.Helper()
-	produce(w.T, w.prod, topic, partition, n)
+	w.t.Helper()
+	produce(w.t, w.prod, topic, partition, n)
 }
 
 func produce(t *testing.T, client *kgo.Client, topic string, partition int32, n int) {
@@ -97,7 +97,7 @@ type member struct {
 }
 
 // join starts a member whose end comes with the test's, unless it was closed.
-func (w *world) join() *member { return join(w.T, w.client(share.ClientOptions()...), group, topic) }
+func (w *world) join() *member { return join(w.t, w.client(share.ClientOptions()...), group, topic) }
 
 func join(t *testing.T, client *kgo.Client, group, topic string) *member {
 	m := &member{

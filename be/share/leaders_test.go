@@ -1,0 +1,182 @@
+package share_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"shoal/be/source"
+)
+
+// spread gives partition i to broker i.
+func (w *world) spread(partitions int32) {
+	for p := range partitions {
+		if err := w.MoveTopicPartition(topic, p, p); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// The former leader names the new one; what it held is lost, and the new one is
+// followed without a look-up.
+func TestLeaderMoves(t *testing.T) {
+	for _, how := range []string{"fetch", "ride", "acknowledge"} {
+		t.Run(how, func(t *testing.T) {
+			inWorld(t, 2, 1, func(t *testing.T, w *world) {
+				w.spread(1)
+				w.produce(0, 10)
+				m := w.join()
+				f := m.fetch()
+				if err := w.MoveTopicPartition(topic, 0, 1); err != nil {
+					t.Fatal(err)
+				}
+				lookups := w.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: topic, Observe: true, Count: -1})
+				switch how {
+				case "ride":
+					m.QueueAcks(acks(source.Accept, f))
+				case "acknowledge":
+					m.ack(source.Refused, acks(source.Accept, f)...)
+				}
+				moved, err := m.Fetch(t.Context(), m.limits)
+				if want := []source.PartitionID{f.Partitions[0].ID()}; err != nil || !slices.Equal(moved.Lost, want) {
+					t.Fatalf("lost %v, %v; want %v", moved.Lost, err, want)
+				}
+				if how == "ride" {
+					wantOutcome(t, moved.Acked, source.Refused)
+				}
+				w.produce(0, 1)
+				if again := m.fetch(); !again.Partitions[0].Acquired.Contains(10) {
+					t.Errorf("acquired %v from the new leader, want 10 in it", again.Partitions[0].Acquired)
+				}
+				if how != "ride" && lookups.Hits() > 0 {
+					t.Errorf("%d look-ups, want none", lookups.Hits())
+				}
+			})
+		})
+	}
+}
+
+// A leader that dies is asked for its successor.
+func TestLeaderDies(t *testing.T) {
+	inWorld(t, 3, 1, func(t *testing.T, w *world) {
+		if err := w.MoveTopicPartition(topic, 0, 2); err != nil {
+			t.Fatal(err)
+		}
+		w.produce(0, 10)
+		m := w.join()
+		f := m.fetch()
+		if err := w.RemoveNode(2); err != nil {
+			t.Fatal(err)
+		}
+		lost, _ := m.Fetch(t.Context(), m.limits)
+		if want := []source.PartitionID{f.Partitions[0].ID()}; !slices.Equal(lost.Lost, want) {
+			t.Fatalf("lost %v, want %v", lost.Lost, want)
+		}
+		m.fetch()
+	})
+}
+
+// Leaders take turns: a busy one does not starve the others, and idle ones cost
+// a busy one no waiting.
+func TestLeadersTakeTurns(t *testing.T) {
+	inWorld(t, 3, 3, func(t *testing.T, w *world) {
+		w.spread(3)
+		for range 50 {
+			w.produce(0, 1)
+		}
+		w.produce(1, 1)
+		m := w.join()
+		m.limits = source.Limits{MaxRecords: 1, MaxBytes: 1 << 20, MaxWait: 10 * time.Second}
+		m.fetch() // joined
+		start, at := time.Now(), -1
+		for i := range 50 {
+			if f := m.fetch(); f.Partitions[0].Partition == 1 {
+				at = i
+			}
+		}
+		if at < 0 || at > 3 {
+			t.Errorf("the other leader's record came at fetch %d, want among the first", at)
+		}
+		if waited := time.Since(start); waited > time.Second {
+			t.Errorf("waited %v while a leader had records", waited)
+		}
+
+		// All idle: a record of any of them comes within the wait.
+		for p := range int32(3) {
+			start := time.Now()
+			time.AfterFunc(3*time.Second, func() { w.produce(p, 1) })
+			m.fetch()
+			if waited := time.Since(start); waited > 3*time.Second+m.limits.MaxWait {
+				t.Errorf("a record on leader %d waited %v", p, waited-3*time.Second)
+			}
+		}
+	})
+}
+
+// The group coordinator moves: heartbeats follow, and membership survives.
+func TestCoordinatorMoves(t *testing.T) {
+	inWorld(t, 3, 1, func(t *testing.T, w *world) {
+		m := w.join()
+		m.wantNothing(time.Second)
+		before := w.CoordinatorFor(group)
+		for range 100 {
+			if w.CoordinatorFor(group) != before {
+				break
+			}
+			w.RehashCoordinators()
+		}
+		if w.CoordinatorFor(group) == before {
+			t.Fatal("the coordinator did not move")
+		}
+		time.Sleep(2 * time.Minute) // well over the session timeout
+		if n := len(w.GroupInfo(group).Members); n != 1 {
+			t.Fatalf("%d members, want 1", n)
+		}
+		w.produce(0, 1)
+		m.fetch()
+	})
+}
+
+// Someone leaves on the member's behalf, or the group goes: it joins again.
+func TestJoinsAgain(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		m := w.join()
+		m.wantNothing(time.Second)
+		req := kmsg.NewPtrShareGroupHeartbeatRequest()
+		req.GroupID, req.MemberID, req.MemberEpoch = group, m.ID(), -1
+		if resp, err := req.RequestWith(t.Context(), w.prod); err != nil || resp.ErrorCode != 0 {
+			t.Fatal(resp, err)
+		}
+		time.Sleep(10 * time.Second)
+		w.produce(0, 10)
+		wantAcquired(t, m.fetch(), "0-9", 1)
+	})
+}
+
+// A topic that is created again under its name has another id, and its own
+// offsets.
+func TestTopicCreatedAgain(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		w.produce(0, 10)
+		m := w.join()
+		f := m.fetch()
+		m.ack(source.Applied, acks(source.Accept, f)...)
+		if err := w.DeleteTopic(topic); err != nil {
+			t.Fatal(err)
+		}
+		m.wantNothing(10 * time.Second)
+		if err := w.CreateTopic(topic, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		fresh := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		produce(t, fresh, topic, 0, 5)
+		again, _ := m.poll(time.Minute)
+		if p := wantAcquired(t, again, "0-4", 1); p.TopicID == f.Partitions[0].TopicID {
+			t.Error("the new topic has the old one's id")
+		}
+	})
+}
