@@ -468,7 +468,11 @@ type TaskStatus struct {
 	MaxDeliveries      int32       `protobuf:"varint,15,opt,name=max_deliveries,json=maxDeliveries,proto3" json:"max_deliveries,omitempty"`
 	StartedMs          int64       `protobuf:"varint,16,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
 	// Set when the member has left its group and the task will not run again.
-	Ended         bool `protobuf:"varint,17,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended bool `protobuf:"varint,17,opt,name=ended,proto3" json:"ended,omitempty"`
+	// The leader's applied_index that the backend had last heard when the open
+	// txn began to poll; 0 before the first poll. What was void or expired up to
+	// the least open_index of a job's tasks, no txn of theirs can hold.
+	OpenIndex     uint64 `protobuf:"varint,18,opt,name=open_index,json=openIndex,proto3" json:"open_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -620,6 +624,13 @@ func (x *TaskStatus) GetEnded() bool {
 		return x.Ended
 	}
 	return false
+}
+
+func (x *TaskStatus) GetOpenIndex() uint64 {
+	if x != nil {
+		return x.OpenIndex
+	}
+	return 0
 }
 
 // TaskSpec is everything a task needs to run.
@@ -1700,7 +1711,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\alacking\x18\x03 \x03(\v2\x19.shoal.backend.v1.TaskRefR\alacking\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12\"\n" +
 	"\rstart_time_ms\x18\x05 \x01(\x03R\vstartTimeMs\x12'\n" +
-	"\x0fwarehouse_error\x18\x06 \x01(\tR\x0ewarehouseError\"\xc4\x06\n" +
+	"\x0fwarehouse_error\x18\x06 \x01(\tR\x0ewarehouseError\"\xe3\x06\n" +
 	"\n" +
 	"TaskStatus\x12-\n" +
 	"\x04task\x18\x01 \x01(\v2\x19.shoal.backend.v1.TaskRefR\x04task\x12\x15\n" +
@@ -1723,7 +1734,9 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x0emax_deliveries\x18\x0f \x01(\x05R\rmaxDeliveries\x12\x1d\n" +
 	"\n" +
 	"started_ms\x18\x10 \x01(\x03R\tstartedMs\x12\x14\n" +
-	"\x05ended\x18\x11 \x01(\bR\x05ended\"\xb1\x01\n" +
+	"\x05ended\x18\x11 \x01(\bR\x05ended\x12\x1d\n" +
+	"\n" +
+	"open_index\x18\x12 \x01(\x04R\topenIndex\"\xb1\x01\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPHASE_JOINING\x10\x01\x12\x11\n" +
