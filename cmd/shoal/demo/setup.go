@@ -1,0 +1,64 @@
+package demo
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Statements are what the demo runs to set itself up; they do nothing when it
+// was set up before, except the last, the job's, which SetUp leaves out then.
+func statements(broker string) []string {
+	return []string{
+		"CREATE DATABASE IF NOT EXISTS demo",
+		`CREATE TABLE IF NOT EXISTS demo.web_events (
+  ts DATETIME(3),
+  host VARCHAR(64),
+  path VARCHAR(1024),
+  status SMALLINT,
+  bytes BIGINT,
+  user_id INT,
+  latency_ms DOUBLE
+)
+DUPLICATE KEY(ts)
+DISTRIBUTED BY HASH(user_id) BUCKETS 1
+PROPERTIES("replication_num"="1")`,
+		fmt.Sprintf(`CREATE ROUTINE LOAD demo.web_events ON web_events
+PROPERTIES("load_mode"="share_group","format"="json","desired_concurrent_number"="%d","max_error_number"="1000")
+FROM KAFKA("kafka_broker_list"="%s","kafka_topic"="%s","property.kafka_default_offsets"="OFFSET_BEGINNING")`, Tasks, broker, Topic),
+	}
+}
+
+// SetUp creates the demo's database, table and job, unless they are there. It
+// tells what it ran.
+func SetUp(ctx context.Context, db *sql.DB, broker string) (ran []string, err error) {
+	all := statements(broker)
+	there, err := jobExists(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	if there {
+		return nil, nil
+	}
+	for _, statement := range all {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return ran, fmt.Errorf("%s: %w", statement, err)
+		}
+		ran = append(ran, statement)
+	}
+	return ran, nil
+}
+
+func jobExists(ctx context.Context, db *sql.DB) (bool, error) {
+	var n int
+	err := db.QueryRowContext(ctx, "SELECT count(*) FROM information_schema.schemata WHERE schema_name = 'demo'").Scan(&n)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	rows, err := db.QueryContext(ctx, "SHOW ROUTINE LOAD")
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	return rows.Next(), rows.Err()
+}
