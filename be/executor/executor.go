@@ -8,8 +8,9 @@
 // carried is missed for longer than one heartbeat.
 //
 // Leaders are ordered by (incarnation, term): whatever an older one says is
-// refused. Without a valid heartbeat for Grace the executor is not Alive, and
-// its tasks poll no more until it is.
+// refused. Without a valid heartbeat for Grace all tasks are cancelled: the
+// leader may have given their work to others, so they start again only at a new
+// epoch.
 //
 // Each task has one goroutine, owned by the Executor and ended by Drain.
 package executor
@@ -51,11 +52,8 @@ type Task interface {
 // Config is what an Executor needs.
 type Config struct {
 	Slots int
-	// Start makes a task ready to run. alive tells whether the leader was heard
-	// of lately.
-	Start func(spec *backendv1.TaskSpec, alive func() bool) (Task, error)
-	// Now is a clock with a monotonic reading.
-	Now    func() time.Time
+	// Start makes a task ready to run.
+	Start  func(spec *backendv1.TaskSpec) (Task, error)
 	Logger *slog.Logger
 }
 
@@ -74,9 +72,10 @@ type Executor struct {
 	base  context.Context
 	tasks sync.WaitGroup
 
+	heard chan struct{} // a valid heartbeat came; holds one
+
 	mu          sync.Mutex
 	leader      backendv1.Leadership // highest (incarnation, term) seen
-	heard       time.Time            // last valid heartbeat
 	runs        map[taskRef]*run
 	latestEpoch map[uint64]uint64 // by task, of those in runs
 	draining    bool
@@ -85,14 +84,40 @@ type Executor struct {
 // New returns an executor without tasks. Tasks inherit base's values and are
 // cancelled when it ends.
 func New(base context.Context, cfg Config) *Executor {
-	return &Executor{cfg: cfg, base: base, runs: map[taskRef]*run{}, latestEpoch: map[uint64]uint64{}}
+	return &Executor{cfg: cfg, base: base, heard: make(chan struct{}, 1), runs: map[taskRef]*run{}, latestEpoch: map[uint64]uint64{}}
 }
 
-// Alive tells whether a leader was heard of within Grace.
-func (e *Executor) Alive() bool {
+// Watch cancels all tasks whenever no valid heartbeat came for Grace. It
+// returns when ctx ends.
+func (e *Executor) Watch(ctx context.Context) {
+	silence := time.NewTimer(Grace)
+	defer silence.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.heard:
+		case <-silence.C:
+			if n := e.cancelAll(); n > 0 {
+				e.cfg.Logger.Warn("no frontend was heard of: tasks are cancelled", "tasks", n, "silence", Grace)
+			}
+		}
+		silence.Reset(Grace)
+	}
+}
+
+// cancelAll cancels what runs and says how many that were.
+func (e *Executor) cancelAll() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.heard.IsZero() && e.cfg.Now().Sub(e.heard) < Grace
+	n := 0
+	for _, r := range e.runs {
+		if !r.done {
+			r.cancel()
+			n++
+		}
+	}
+	return n
 }
 
 // Submit starts a task at an epoch. Doing it again while it runs is harmless.
@@ -115,7 +140,7 @@ func (e *Executor) Submit(leader *backendv1.Leadership, spec *backendv1.TaskSpec
 	case e.runningLocked() >= e.cfg.Slots:
 		return fmt.Errorf("%w: all %d are taken", ErrNoSlot, e.cfg.Slots)
 	}
-	task, err := e.cfg.Start(spec, e.Alive)
+	task, err := e.cfg.Start(spec)
 	if err != nil {
 		return fmt.Errorf("task %d of job %d: %w", spec.TaskId, spec.JobId, err)
 	}
@@ -183,7 +208,10 @@ func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.Tas
 	if err := e.followLocked(leader); err != nil {
 		return nil, nil, err
 	}
-	e.heard = e.cfg.Now()
+	select {
+	case e.heard <- struct{}{}:
+	default:
+	}
 	wanted := make(map[taskRef]bool, len(want))
 	for _, w := range want {
 		ref := taskRef{w.TaskId, w.Epoch}
@@ -230,10 +258,8 @@ func (e *Executor) followLocked(l *backendv1.Leadership) error {
 func (e *Executor) Drain(ctx context.Context) error {
 	e.mu.Lock()
 	e.draining = true
-	for _, r := range e.runs {
-		r.cancel()
-	}
 	e.mu.Unlock()
+	e.cancelAll()
 	ended := make(chan struct{})
 	go func() {
 		e.tasks.Wait()

@@ -47,8 +47,8 @@ func run(t *testing.T, f func(t *testing.T, b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{}
 		b.Executor = executor.New(t.Context(), executor.Config{
-			Slots: 2, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-			Start: func(spec *backendv1.TaskSpec, _ func() bool) (executor.Task, error) {
+			Slots: 2, Logger: slog.New(slog.DiscardHandler),
+			Start: func(spec *backendv1.TaskSpec) (executor.Task, error) {
 				task := &fakeTask{spec: spec, end: make(chan struct{})}
 				b.tasks = append(b.tasks, task)
 				return task, nil
@@ -161,20 +161,26 @@ func TestEndedTaskIsToldAndNotRunAgain(t *testing.T) {
 	})
 }
 
-func TestAlive(t *testing.T) {
+func TestSilenceCancelsAllTasks(t *testing.T) {
 	run(t, func(t *testing.T, b *bench) {
-		if b.Alive() {
-			t.Error("alive before the first heartbeat")
+		ctx, stop := context.WithCancel(t.Context())
+		go b.Watch(ctx)
+		b.Submit(term(1), spec(7, 1))
+		for range 3 { // as long as heartbeats come
+			time.Sleep(executor.Grace - time.Millisecond)
+			if statuses, _, _ := b.Heartbeat(term(1), []*backendv1.TaskRef{ref(7, 1)}); statuses[0].Ended {
+				t.Fatal("the task ended though heartbeats came")
+			}
 		}
-		b.Heartbeat(term(1), nil)
-		time.Sleep(executor.Grace - time.Millisecond)
-		if !b.Alive() {
-			t.Error("not alive within the grace")
+		time.Sleep(executor.Grace)
+		synctest.Wait()
+		if !b.tasks[0].cancelled {
+			t.Error("the task goes on without a leader")
 		}
-		time.Sleep(time.Millisecond)
-		if b.Alive() {
-			t.Error("alive after the grace")
+		if err := b.Submit(term(1), spec(7, 1)); !errors.Is(err, executor.ErrOldEpoch) {
+			t.Errorf("Submit of the cancelled epoch = %v: it must start at a new one", err)
 		}
+		stop()
 	})
 }
 

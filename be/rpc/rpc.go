@@ -55,8 +55,8 @@ type Backend struct {
 	// StartedMS is when the process started, in milliseconds since 1970. A
 	// frontend tells a restarted backend by it.
 	StartedMS int64
-	// Learn takes over what a heartbeat says about the frontends.
-	Learn func(leader string, frontends []string)
+	// Learn takes over what a valid heartbeat says about the frontends.
+	Learn func(*backendv1.HeartbeatRequest)
 	// WarehouseError says why the warehouse refuses writes, "" while it takes
 	// them.
 	WarehouseError func() string
@@ -95,7 +95,7 @@ func (s *Server) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	b.Learn(req.FrontendRpcAddr, req.Frontends)
+	b.Learn(req)
 	return &backendv1.HeartbeatResponse{
 		Slots: uint32(b.Slots), Tasks: statuses, Lacking: lacking, Version: b.Version,
 		StartTimeMs: b.StartedMS, WarehouseError: b.WarehouseError(),
