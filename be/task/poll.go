@@ -1,0 +1,110 @@
+package task
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"shoal/be/source"
+	backendv1 "shoal/proto/backend/v1"
+)
+
+// A fetch of this size says that the topic is busy: more is there already, and
+// a larger rowset costs nobody any time.
+const (
+	busyRecords = 1000
+	busyBytes   = 1 << 20
+)
+
+// maxFetch is Kafka's own default for the bytes of one answer.
+const maxFetch = 50 << 20
+
+// poll gathers what one txn will hold, from one fetch or more. The batch is
+// empty when there was nothing; the source's errors are in the status.
+//
+// It ends with the first fetch that finds the topic quiet once the linger is
+// over, and at the latest when the txn is full, at max_batch_interval, or when
+// half of the time is used that the lock leaves before CommitTxn.
+func (t *Task) poll(ctx context.Context) *batch {
+	b := &batch{}
+	t.status.polling(t.cfg.AppliedIndex(), t.rt.Now())
+	wait := pollWait
+	for {
+		f, err := t.cfg.Source.Fetch(ctx, t.limits(b, wait))
+		t.acknowledged(f.Acked)
+		now := t.rt.Now()
+		b.add(f, t.lock, now)
+		t.fetched(b, f, err)
+		if b.acquired.IsZero() || err != nil || ctx.Err() != nil || !t.gathersOn(b, f, now) {
+			return b
+		}
+		wait = max(0, b.acquired.Add(t.linger()).Sub(now))
+	}
+}
+
+// most is how long a txn gathers at most.
+func (t *Task) most() time.Duration {
+	return min(time.Duration(t.cfg.Spec.Load.MaxBatchIntervalS)*time.Second, t.lock/4)
+}
+
+func (t *Task) linger() time.Duration {
+	return min(time.Duration(t.cfg.Spec.Load.ShareLingerMs)*time.Millisecond, t.most())
+}
+
+// gathersOn decides after fetch f whether to make another.
+func (t *Task) gathersOn(b *batch, f source.Fetch, now time.Time) bool {
+	switch {
+	case b.records >= t.rows || b.bytes >= t.maxBytes():
+		return false
+	case now.Before(b.acquired.Add(t.linger())):
+		return true
+	}
+	return busy(f) && now.Before(b.acquired.Add(t.most()))
+}
+
+func busy(f source.Fetch) bool {
+	if f.Records() >= busyRecords {
+		return true
+	}
+	var bytes int64
+	for i := range f.Partitions {
+		bytes += size(f.Partitions[i].Records)
+	}
+	return bytes >= busyBytes
+}
+
+func (t *Task) maxBytes() int64 { return min(t.cfg.Spec.Load.MaxBatchSize, t.cfg.MaxBytes) }
+
+func (t *Task) limits(b *batch, wait time.Duration) source.Limits {
+	return source.Limits{
+		MaxRecords: int32(min(max(1, t.rows-b.records), math.MaxInt32)),
+		MaxBytes:   int32(min(max(1, t.maxBytes()-b.bytes), maxFetch)),
+		MaxWait:    wait,
+	}
+}
+
+// fetched tells the status of a fetch.
+func (t *Task) fetched(b *batch, f source.Fetch, err error) {
+	for i := range f.Partitions {
+		if err == nil {
+			err = f.Partitions[i].Err
+		}
+		t.status.delivered(f.Partitions[i].Deliveries)
+	}
+	if err != nil {
+		t.trouble(t.cfg.Blame(err), err)
+	} else {
+		t.status.recovered(backendv1.TroubleKind_TROUBLE_KIND_BROKER, backendv1.TroubleKind_TROUBLE_KIND_AUTHORIZATION)
+	}
+	if f.Records() > 0 {
+		t.status.records(t.rt.Now())
+	}
+	t.status.hold(b.records)
+}
+
+// trouble remembers what went wrong for the heartbeat.
+func (t *Task) trouble(kind backendv1.TroubleKind, err error) {
+	if kind != backendv1.TroubleKind_TROUBLE_KIND_UNSPECIFIED {
+		t.status.trouble(kind, err.Error())
+	}
+}

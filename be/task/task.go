@@ -1,0 +1,191 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"shoal/be/source"
+	backendv1 "shoal/proto/backend/v1"
+	frontendv1 "shoal/proto/frontend/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+// A Source is where records come from and where acknowledgements go: a member
+// of a share group. One goroutine calls it, one call at a time; ID and Assigned
+// may be called by any.
+type Source interface {
+	// Fetch polls once. Nothing that earlier fetches acquired is touched,
+	// except that queued acknowledgements ride along. Acked and Lost count with
+	// an error too. It does not return early with an error again and again.
+	Fetch(ctx context.Context, limits source.Limits) (source.Fetch, error)
+	// Acknowledge sends acks now, those queued before them first. lockedUntil
+	// is when renewed locks end at the earliest, zero if none was.
+	Acknowledge(ctx context.Context, acks []source.Ack) (results []source.AckResult, lockedUntil time.Time)
+	// QueueAcks has acks ride on the next Fetch, Acknowledge or Close.
+	QueueAcks(acks []source.Ack)
+	// Close acknowledges what is queued, gives back what is still held and
+	// leaves. It must not take long.
+	Close(ctx context.Context) []source.AckResult
+	// Assigned is the partitions that it may fetch from now.
+	Assigned() []source.PartitionID
+	// ID is the member id.
+	ID() string
+}
+
+// Written is what a Writer made of a txn: files that are durable, and counts.
+type Written struct {
+	Rowset      *typesv1.Rowset // nil without rows
+	ErrorRowset *typesv1.Rowset // nil without error rows
+	Counters    *typesv1.Counters
+	Samples     []*frontendv1.ErrorSample
+}
+
+// A Writer is the pipe: it turns records into files that carry name, which it
+// is given once only, and returns when they are durable. Bad records are error
+// rows; an error means that the same may succeed later (no space, the
+// warehouse cannot be reached), and leaves nothing that matters. It returns
+// soon after ctx ends.
+type Writer interface {
+	Write(ctx context.Context, name string, parts []source.Partition) (Written, error)
+}
+
+// A Committer asks the leading frontend to settle a txn. An error means that
+// the outcome is unknown: the same request is asked again. One call takes a few
+// seconds at most.
+type Committer interface {
+	Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error)
+}
+
+// Hooks are called at points where a test needs a process to die.
+type Hooks struct {
+	// AfterCommit: the frontend said committed, nothing is acknowledged yet.
+	AfterCommit func(label string)
+}
+
+// Config is what a task needs. All fields but Hooks are required.
+type Config struct {
+	Spec      *backendv1.TaskSpec
+	Source    Source
+	Writer    Writer
+	Committer Committer
+	Runtime   Runtime
+	Logger    *slog.Logger
+	// MaxBytes bounds the records in memory, below max_batch_size. What the
+	// source brings in one fetch beyond it (one batch of the producer) comes
+	// on top.
+	MaxBytes int64
+	// AppliedIndex is the leader's log index of the last heartbeat.
+	AppliedIndex func() uint64
+	// Blame says what an error of Source.Fetch is to the job: unspecified for
+	// what is normal, such as waiting for an assignment.
+	Blame func(error) backendv1.TroubleKind
+	Hooks Hooks
+}
+
+// HoldLimit is how many lock durations a txn is held for after its CommitTxn
+// was first sent.
+const HoldLimit = 10
+
+const (
+	// pollWait is how long a poll waits for the first record. The end of the
+	// context is noticed after it.
+	pollWait = 500 * time.Millisecond
+	// Pauses between attempts of the pipe and of CommitTxn.
+	retryFirst = 100 * time.Millisecond
+	retryMost  = 5 * time.Second
+	// Pauses after a txn that was given up: each of them costs its records one
+	// of few deliveries (share-groups.md, trap 16).
+	backOffFirst = time.Second
+	backOffMost  = time.Minute
+)
+
+// Ended says that a task's epoch is over: it must not run again under it.
+type Ended struct {
+	Outcome frontendv1.Outcome
+	Reason  string
+}
+
+func (e *Ended) Error() string {
+	return fmt.Sprintf("the frontend ended the task (%s): %s", e.Outcome, e.Reason)
+}
+
+// A Task is one task at one epoch.
+type Task struct {
+	cfg    Config
+	rt     Runtime
+	lock   time.Duration
+	status status
+
+	// Owned by Run, or by the child that it waits for.
+	number uint64 // of the last txn
+	rows   int    // how many a txn may gather now
+	trying error  // why the child's work did not succeed yet
+}
+
+// New makes a task that does nothing yet. Config.Spec is not changed, and must
+// not be by others.
+func New(cfg Config) *Task {
+	cfg.Logger = cfg.Logger.With("job_id", cfg.Spec.JobId, "task_id", cfg.Spec.TaskId, "epoch", cfg.Spec.Epoch)
+	t := &Task{
+		cfg:    cfg,
+		rt:     cfg.Runtime,
+		lock:   time.Duration(cfg.Spec.LockDurationMs) * time.Millisecond,
+		number: cfg.Spec.LastNumber,
+		rows:   int(cfg.Spec.Load.MaxBatchRows),
+	}
+	t.status.init(cfg.Spec, cfg.Source.ID(), t.rt.Now())
+	return t
+}
+
+// Run loads until ctx ends (it then returns nil) or until the frontend ended
+// the epoch (*Ended). The source is closed when it returns.
+func (t *Task) Run(ctx context.Context) error {
+	defer t.close(ctx)
+	pause := backOffFirst
+	for ctx.Err() == nil {
+		b := t.poll(ctx)
+		err := t.load(ctx, b)
+		var ended *Ended
+		switch {
+		case err == nil:
+			if b.acquired.IsZero() {
+				continue
+			}
+			pause = backOffFirst
+		case errors.As(err, &ended):
+			t.cfg.Logger.Info("task ended by the frontend", "outcome", ended.Outcome, "reason", ended.Reason)
+			return err
+		case ctx.Err() == nil:
+			t.cfg.Logger.Warn("txn given up", "cause", err, "pause", pause)
+			t.status.phase(backendv1.TaskStatus_PHASE_BACKING_OFF)
+			t.rt.Wait(ctx, nil, t.rt.Now().Add(pause))
+			pause = min(2*pause, backOffMost)
+		}
+	}
+	return nil
+}
+
+// Status is what heartbeats tell of the task. Any goroutine may ask.
+func (t *Task) Status() *backendv1.TaskStatus {
+	return t.status.snapshot(len(t.cfg.Source.Assigned()))
+}
+
+func (t *Task) close(ctx context.Context) {
+	t.status.phase(backendv1.TaskStatus_PHASE_DRAINING)
+	t.acknowledged(t.cfg.Source.Close(context.WithoutCancel(ctx)))
+	t.status.end()
+}
+
+// acknowledged takes in outcomes. There is nothing to repair: what was not
+// applied comes again, and the ledger knows it.
+func (t *Task) acknowledged(results []source.AckResult) {
+	for _, r := range results {
+		if r.Outcome != source.Applied {
+			t.cfg.Logger.Info("acknowledgement not applied",
+				"partition", r.Partition, "outcome", r.Outcome, "cause", r.Err)
+		}
+	}
+}
