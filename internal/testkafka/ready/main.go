@@ -138,13 +138,11 @@ func coordinator(ctx context.Context, client *kgo.Client, kind int8, key string)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range resp.Coordinators {
-		if err := kerr.ErrorForCode(c.ErrorCode); err != nil {
-			return nil, err
-		}
-		return client.Broker(int(c.NodeID)), nil
+	if len(resp.Coordinators) != 1 {
+		return nil, fmt.Errorf("%d coordinators for %s", len(resp.Coordinators), key)
 	}
-	return nil, fmt.Errorf("no coordinator for %s", key)
+	found := resp.Coordinators[0]
+	return client.Broker(int(found.NodeID)), kerr.ErrorForCode(found.ErrorCode)
 }
 
 // coordinatorErr keeps only the errors of a coordinator that is not there yet.

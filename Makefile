@@ -1,0 +1,68 @@
+# Shoal's build. `make` alone prints the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# What test, test-all and bench look at: make test PKG=./fe/...
+PKG ?= ./...
+# How long each fuzz target runs.
+FUZZTIME ?= 30s
+
+# Puts what scripts/test-deps prints into the environment of the commands that follow it.
+deps = deps=$$(scripts/test-deps); set -a; eval "$$deps"; set +a
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+.PHONY: toolchain
+toolchain:
+	@type -P go >/dev/null || { echo 'make: go not found: install Go 1.26 or newer' >&2; exit 1; }
+	@for compiler in "$$(go env CC)" "$$(go env CXX)"; do \
+	  type -P "$${compiler%% *}" >/dev/null || { \
+	    echo "make: $$compiler not found: DuckDB needs a C and a C++ compiler (Debian: apt-get install g++)" >&2; exit 1; }; \
+	done
+
+.PHONY: build
+build: toolchain ## bin/shoal
+	CGO_ENABLED=1 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/shoal ./cmd/shoal
+
+.PHONY: demo
+demo: build ## Shoal with an embedded broker and a running load: nothing else is needed
+	bin/shoal demo
+
+.PHONY: test
+test: toolchain ## all tests, with the race detector; at most 25 minutes on 2 cores
+	$(deps); go test -race -count=1 -shuffle=on -p 2 -timeout 20m $(PKG)
+
+.PHONY: test-all
+test-all: toolchain ## the same tests with longer counts; its record is kept in docs/test-all.txt
+	@mkdir -p docs
+	$(deps); { echo "make test-all, $(VERSION), $$(date -u +%F), $$(go version), $$(nproc) cores"; \
+	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); } 2>&1 | tee docs/test-all.txt
+
+.PHONY: bench
+bench: toolchain ## rows per second of the whole path, beside its two limits
+	$(deps); go test -run '^$$' -bench . -benchtime 1x -timeout 1h ./integration/bench
+
+.PHONY: fuzz
+fuzz: toolchain ## each fuzz target for FUZZTIME (30s)
+	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file target; do \
+	  echo "$${target#func } in $$(dirname "$$file")"; \
+	  go test -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null; \
+	done
+
+.PHONY: lint
+lint: toolchain ## go vet, staticcheck, gofmt, buf lint, and whether generated code is fresh
+	go vet ./...
+	go tool staticcheck ./...
+	@unformatted=$$(gofmt -l .); [[ -z $$unformatted ]] || { echo "make: not as gofmt has it: $$unformatted" >&2; exit 1; }
+	go tool buf lint
+	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; go tool buf generate -o "$$fresh"; \
+	  diff -r --exclude='*.proto' "$$fresh/proto" proto >&2 || { echo 'make: generated code is stale: make proto' >&2; exit 1; }
+
+.PHONY: proto
+proto: toolchain ## generate the Go code of proto/
+	go tool buf generate
