@@ -53,6 +53,7 @@ var (
 	UnknownCollation     = Code{1273, "HY000", "unknown collation"}
 	UnsupportedPrepared  = Code{1295, "HY000", "not supported in the prepared statement protocol"}
 	UnknownTimeZone      = Code{1298, "HY000", "unknown or incorrect time zone"}
+	InvalidCharacters    = Code{1300, "HY000", "invalid character string"}
 	NoSuchProcedure      = Code{1305, "42000", "procedure or function does not exist"}
 	TooManyPlaceholders  = Code{1390, "HY000", "prepared statement contains too many placeholders"}
 	NoOpenCursor         = Code{1421, "HY000", "the statement has no open cursor"}

@@ -33,7 +33,6 @@ const (
 	KindFloat
 	KindDecimal
 	KindString
-	KindBytes
 	KindDate     // 2006-01-02
 	KindDateTime // 2006-01-02 15:04:05[.999999]
 	KindTime     // [-]15:04:05[.999999]; hours may pass 24
@@ -58,11 +57,9 @@ func Uint(u uint64) Value { return Value{kind: KindUint, bits: u} }
 // Float is a double-precision number.
 func Float(f float64) Value { return Value{kind: KindFloat, bits: math.Float64bits(f)} }
 
-// String is text.
+// String is text. Bytes are text too, since no column type holds others; what
+// is not UTF-8 is written as a hexadecimal literal.
 func String(s string) Value { return Value{kind: KindString, text: s} }
-
-// Bytes is a binary string.
-func Bytes(b []byte) Value { return Value{kind: KindBytes, text: string(b)} }
 
 // Decimal is an exact number from its text, which must be digits with an
 // optional sign, point and exponent; anything else is an error.
@@ -133,8 +130,6 @@ func (v Value) SQL() (string, error) {
 		return strconv.FormatFloat(f, 'e', -1, 64), nil
 	case KindDate, KindDateTime, KindTime:
 		return v.temporal(), nil
-	case KindBytes:
-		return fmt.Sprintf("x'%X'", v.text), nil
 	}
 	if !utf8.ValidString(v.text) {
 		return fmt.Sprintf("x'%X'", v.text), nil
