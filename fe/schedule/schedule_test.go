@@ -1,0 +1,225 @@
+package schedule_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shoal/fe/schedule"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+const (
+	needSchedule = raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE
+	running      = raftlogv1.JobState_JOB_STATE_RUNNING
+	paused       = raftlogv1.JobState_JOB_STATE_PAUSED
+	stopped      = raftlogv1.JobState_JOB_STATE_STOPPED
+)
+
+// job makes a started job whose task i+1 is on backends[i].
+func job(id uint64, state raftlogv1.JobState, desired int64, partitions int, backends ...uint64) schedule.Job {
+	j := &raftlogv1.Job{Id: id, State: state, Started: true, DatabaseName: "d", TableName: "t",
+		Load: &typesv1.RoutineLoad{DesiredConcurrentNumber: desired}}
+	for i, b := range backends {
+		j.Tasks = append(j.Tasks, &raftlogv1.Task{Id: id*100 + uint64(i) + 1, Epoch: 1, BackendId: b, MemberId: fmt.Sprintf("m%d", i+1)})
+	}
+	return schedule.Job{Job: j, Partitions: partitions}
+}
+
+func live(slots int, ids ...uint64) (out []schedule.Backend) {
+	for _, id := range ids {
+		out = append(out, schedule.Backend{ID: id, Slots: slots})
+	}
+	return out
+}
+
+// tell writes a plan on one line: "+1@b2" a new task, "101@b2" a task moved, "101@-"
+// one taken off, "-101" one removed.
+func tell(plan schedule.Plan) string {
+	var parts []string
+	for _, c := range plan.Commands {
+		switch body := c.Body.(type) {
+		case *raftlogv1.Command_ScheduleTasks:
+			news := map[uint64]int{}
+			for _, a := range body.ScheduleTasks.Assignments {
+				switch {
+				case a.TaskId == 0:
+					news[a.BackendId]++
+				case a.BackendId == 0:
+					parts = append(parts, fmt.Sprintf("%d@-", a.TaskId))
+				default:
+					parts = append(parts, fmt.Sprintf("%d@b%d", a.TaskId, a.BackendId))
+				}
+			}
+			for _, b := range slices.Sorted(maps.Keys(news)) {
+				parts = append(parts, fmt.Sprintf("j%d+%d@b%d", body.ScheduleTasks.JobId, news[b], b))
+			}
+			for _, id := range body.ScheduleTasks.RemoveTaskIds {
+				parts = append(parts, fmt.Sprintf("-%d", id))
+			}
+		case *raftlogv1.Command_ChangeJobState:
+			parts = append(parts, fmt.Sprintf("j%d→%v(%d)", body.ChangeJobState.JobId, body.ChangeJobState.To, body.ChangeJobState.ReasonCode))
+		case *raftlogv1.Command_RemoveJob:
+			parts = append(parts, fmt.Sprintf("j%d forgotten", body.RemoveJob.JobId))
+		}
+	}
+	for _, l := range plan.Leaves {
+		parts = append(parts, fmt.Sprintf("leave %s", strings.Join(l.Members, ",")))
+	}
+	return strings.Join(parts, " ")
+}
+
+func memberIDs() func() string {
+	n := 0
+	return func() string { n++; return fmt.Sprintf("new-%d", n) }
+}
+
+func TestMake(t *testing.T) {
+	gone := func(j schedule.Job, database, table bool) schedule.Job {
+		j.DatabaseGone, j.TableGone = database, table
+		return j
+	}
+	unstarted := job(1, needSchedule, 4, 2)
+	unstarted.Started = false
+	small := job(1, needSchedule, 0, 8)
+	small.MaxMembers = 3
+	old := job(1, stopped, 0, 1)
+	old.EndedMs = 1000
+	unknown := job(1, needSchedule, 0, 0)
+	fresh := job(1, running, 1, 1, 1)
+	fresh.Tasks[0].AssignedMs = 9_000
+
+	tests := []struct {
+		name     string
+		jobs     []schedule.Job
+		backends []schedule.Backend
+		ended    map[schedule.Ref]bool
+		nowMs    int64
+		want     string
+	}{
+		{"twice the partitions", []schedule.Job{job(1, needSchedule, 0, 3)}, live(16, 1), nil, 0, "j1+6@b1"},
+		{"more tasks than partitions", []schedule.Job{job(1, needSchedule, 6, 1)}, live(16, 1, 2), nil, 0, "j1+3@b1 j1+3@b2"},
+		{"as many as slots", []schedule.Job{job(1, needSchedule, 256, 1)}, live(4, 1, 2), nil, 0, "j1+4@b1 j1+4@b2"},
+		{"as many as members", []schedule.Job{small}, live(16, 1), nil, 0, "j1+3@b1"},
+		{"no backend", []schedule.Job{job(1, needSchedule, 4, 1)}, nil, nil, 0, ""},
+		{"not started yet", []schedule.Job{unstarted}, live(16, 1), nil, 0, ""},
+		{"partitions not known yet", []schedule.Job{unknown}, live(16, 1), nil, 0, ""},
+		{"paused", []schedule.Job{job(1, paused, 4, 1, 0, 0)}, live(16, 1), nil, 0, ""},
+		{"resumed: its tasks first", []schedule.Job{job(1, needSchedule, 3, 1, 0, 0)}, live(16, 1), nil, 0, "101@b1 102@b1 j1+1@b1"},
+		{"jobs take turns", []schedule.Job{job(1, needSchedule, 8, 1), job(2, needSchedule, 8, 1)}, live(6, 1), nil, 0, "j1+3@b1 j2+3@b1"},
+		{"nothing to do", []schedule.Job{job(1, running, 2, 1, 1, 2)}, live(16, 1, 2), nil, 0, ""},
+		{"not moved to level the load", []schedule.Job{job(1, running, 4, 1, 1, 1, 1, 1)}, live(16, 1, 2), nil, 0, ""},
+		{"slots appear", []schedule.Job{job(1, running, 4, 1, 1, 1)}, live(2, 1, 2), nil, 0, "j1+2@b2"},
+		{"backend lost", []schedule.Job{job(1, running, 2, 1, 1, 2)}, live(16, 2), nil, 0, "101@b2 leave m1"},
+		{"backend lost, no room", []schedule.Job{job(1, running, 3, 1, 1, 2, 0)}, live(1, 2), nil, 0, "101@- leave m1"},
+		{"lost before, still no room", []schedule.Job{job(1, running, 2, 1, 0, 2)}, live(1, 2), nil, 0, ""},
+		{"a new leader waits for word", []schedule.Job{job(1, running, 3, 1, 1, 1)}, []schedule.Backend{{ID: 1, Unheard: true}}, nil, 0, ""},
+		{"ended by itself", []schedule.Job{job(1, running, 2, 1, 1, 1)}, live(16, 1), map[schedule.Ref]bool{{TaskID: 101, Epoch: 1}: true}, 10_000, "101@b1 leave m1"},
+		{"ended at an older epoch", []schedule.Job{job(1, running, 2, 1, 1, 1)}, live(16, 1), map[schedule.Ref]bool{{TaskID: 101, Epoch: 0}: true}, 10_000, ""},
+		{"ended at once: not again at once", []schedule.Job{fresh}, live(16, 1), map[schedule.Ref]bool{{TaskID: 101, Epoch: 1}: true}, 10_000, ""},
+		{"drained: fewer slots than tasks", []schedule.Job{job(1, running, 2, 1, 1, 1)}, append(live(0, 1), live(16, 2)...), nil, 0, "101@b2 102@b2 leave m1,m2"},
+		{"too many tasks: waiting ones go first", []schedule.Job{job(1, running, 2, 1, 0, 1, 1, 1)}, live(16, 1), nil, 0, "-104 -101"},
+		{"database gone", []schedule.Job{gone(job(1, running, 2, 1, 1), true, true)}, live(16, 1), nil, 0, "j1→JOB_STATE_CANCELLED(5)"},
+		{"table gone while paused", []schedule.Job{gone(job(1, paused, 2, 1), false, true)}, live(16, 1), nil, 0, "j1→JOB_STATE_CANCELLED(6)"},
+		{"ended lately", []schedule.Job{old}, nil, nil, 1000 + schedule.KeepMs - 1, ""},
+		{"ended long ago", []schedule.Job{old}, nil, nil, 1000 + schedule.KeepMs, "j1 forgotten"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			plan := schedule.Make(schedule.Input{NowMs: tt.nowMs, Jobs: tt.jobs, Backends: tt.backends, Ended: tt.ended, MemberID: memberIDs()})
+			if got := tell(plan); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// apply carries a plan out on the jobs, as the state machine does.
+func apply(jobs []schedule.Job, plan schedule.Plan) {
+	for _, c := range plan.Commands {
+		change := c.GetScheduleTasks()
+		if change == nil {
+			continue
+		}
+		i := slices.IndexFunc(jobs, func(j schedule.Job) bool { return j.Id == change.JobId })
+		j := jobs[i].Job
+		j.State = running
+		j.Tasks = slices.DeleteFunc(j.Tasks, func(t *raftlogv1.Task) bool { return slices.Contains(change.RemoveTaskIds, t.Id) })
+		for _, a := range change.Assignments {
+			if a.TaskId == 0 {
+				j.Tasks = append(j.Tasks, &raftlogv1.Task{Id: 1000*j.Id + uint64(len(j.Tasks)), Epoch: 1, BackendId: a.BackendId, MemberId: a.MemberId})
+				continue
+			}
+			k := slices.IndexFunc(j.Tasks, func(t *raftlogv1.Task) bool { return t.Id == a.TaskId })
+			j.Tasks[k].BackendId, j.Tasks[k].MemberId = a.BackendId, a.MemberId
+			j.Tasks[k].Epoch++
+		}
+	}
+}
+
+// Whatever the cluster looked like before: after one plan no backend is over
+// its slots, no task is on a backend that is not there, none waits while a slot
+// is free, and the next plan is empty.
+func TestMakeSettles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var jobs []schedule.Job
+		for id := range rapid.IntRange(1, 4).Draw(t, "jobs") {
+			backends := rapid.SliceOfN(rapid.Uint64Range(0, 4), 0, 10).Draw(t, "on")
+			state := rapid.SampledFrom([]raftlogv1.JobState{needSchedule, running}).Draw(t, "state")
+			jobs = append(jobs, job(uint64(id+1), state, rapid.Int64Range(0, 9).Draw(t, "desired"), rapid.IntRange(1, 5).Draw(t, "partitions"), backends...))
+		}
+		slots := make(map[uint64]int)
+		var backends []schedule.Backend
+		for _, id := range rapid.SliceOfNDistinct(rapid.Uint64Range(1, 4), 0, 4, rapid.ID).Draw(t, "live") {
+			slots[id] = rapid.IntRange(0, 8).Draw(t, "slots")
+			backends = append(backends, schedule.Backend{ID: id, Slots: slots[id]})
+		}
+		in := schedule.Input{Jobs: jobs, Backends: backends, MemberID: memberIDs()}
+		apply(jobs, schedule.Make(in))
+		free, waiting := 0, 0
+		for _, n := range slots {
+			free += n
+		}
+		used := make(map[uint64]int)
+		for _, j := range jobs {
+			limit, _ := schedule.Limit(j)
+			if len(j.Tasks) > limit {
+				t.Fatalf("job %d has %d tasks, at most %d are wanted", j.Id, len(j.Tasks), limit)
+			}
+			waiting += limit - len(j.Tasks)
+			for _, task := range j.Tasks {
+				if task.BackendId == 0 {
+					waiting++
+					continue
+				}
+				used[task.BackendId]++
+				free--
+				if used[task.BackendId] > slots[task.BackendId] {
+					t.Fatalf("backend %d runs %d tasks on %d slots", task.BackendId, used[task.BackendId], slots[task.BackendId])
+				}
+			}
+		}
+		if waiting > 0 && free > 0 {
+			t.Fatalf("%d tasks wait while %d slots are free", waiting, free)
+		}
+		if again := tell(schedule.Make(in)); again != "" {
+			t.Fatalf("the second plan is %s", again)
+		}
+	})
+}
+
+func TestHeartbeat(t *testing.T) {
+	jobs := []*raftlogv1.Job{job(1, running, 2, 1, 1, 2).Job, job(2, paused, 2, 1, 0, 0).Job, job(3, needSchedule, 2, 1, 2).Job}
+	refs := schedule.Heartbeat(jobs, 2)
+	if len(refs) != 2 || refs[0].TaskId != 102 || refs[0].Epoch != 1 || refs[1].TaskId != 301 {
+		t.Errorf("Heartbeat = %v", refs)
+	}
+	if refs := schedule.Heartbeat(jobs, 9); len(refs) != 0 {
+		t.Errorf("a backend without tasks should run %v", refs)
+	}
+}
