@@ -1,0 +1,87 @@
+package decode
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// csvFormat splits messages into lines and lines into fields, as Doris does: a
+// row ends at a newline or the message's end, with one carriage return before
+// it dropped; an empty line is no row; \N is NULL; nothing is quoted.
+type csvFormat struct {
+	separator []byte
+	columns   []int // the column that each source field fills, -1 for none
+	rest      []byte
+	line      int
+}
+
+// defaultSeparator is Doris's for COLUMNS TERMINATED BY.
+const defaultSeparator = "\t"
+
+func newCSVFormat(separator string, columns []int) *csvFormat {
+	if separator == "" {
+		separator = defaultSeparator
+	}
+	return &csvFormat{separator: []byte(separator), columns: columns}
+}
+
+func (f *csvFormat) start(message []byte) { f.rest, f.line = message, 0 }
+
+func (f *csvFormat) next(values []value) (row, bool) {
+	for len(f.rest) > 0 {
+		line := f.cutLine()
+		if len(line) > 0 {
+			return row{line: f.line, raw: line, reason: f.split(line, values)}, true
+		}
+	}
+	return row{}, false
+}
+
+// cutLine takes the next line off the message.
+func (f *csvFormat) cutLine() []byte {
+	line, rest, _ := bytes.Cut(f.rest, []byte{'\n'})
+	f.rest = rest
+	f.line++
+	return bytes.TrimSuffix(line, []byte{'\r'})
+}
+
+// split fills values from a line, or answers what is wrong with it.
+func (f *csvFormat) split(line []byte, values []value) (reason string) {
+	if reason := checkText(line); reason != "" {
+		return reason
+	}
+	for i := range values {
+		values[i] = value{kind: missing}
+	}
+	found := 0
+	for more := true; more; found++ {
+		var source []byte
+		source, line, more = f.cutField(line)
+		if found >= len(f.columns) || f.columns[found] < 0 {
+			continue
+		}
+		values[f.columns[found]] = csvValue(source)
+	}
+	if found != len(f.columns) {
+		return fmt.Sprintf("number of fields: found %d, wanted %d (separator %q)", found, len(f.columns), f.separator)
+	}
+	return ""
+}
+
+// cutField is bytes.Cut, quicker for separators of one byte.
+func (f *csvFormat) cutField(line []byte) (field, rest []byte, more bool) {
+	if len(f.separator) > 1 {
+		return bytes.Cut(line, f.separator)
+	}
+	if i := bytes.IndexByte(line, f.separator[0]); i >= 0 {
+		return line[:i], line[i+1:], true
+	}
+	return line, nil, false
+}
+
+func csvValue(source []byte) value {
+	if len(source) == 2 && source[0] == '\\' && source[1] == 'N' {
+		return value{kind: null}
+	}
+	return value{kind: text, raw: source}
+}
