@@ -1,0 +1,261 @@
+package engine_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+	"go.uber.org/goleak"
+
+	"shoal/internal/engine"
+	"shoal/sql/types"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var small = engine.New(engine.Config{Threads: 2, MemoryLimit: 256 << 20})
+
+// answer is a result in a form that is easy to compare: the columns as
+// name:type, then the rows with NULL spelled out.
+type answer struct {
+	columns []string
+	rows    []string
+}
+
+func ask(ctx context.Context, req engine.Request) (answer, error) {
+	var a answer
+	err := small.Query(ctx, req, func(columns []engine.ResultColumn) error {
+		for _, c := range columns {
+			a.columns = append(a.columns, c.Name+":"+c.Type)
+		}
+		return nil
+	}, func(cells [][]byte) error {
+		texts := make([]string, len(cells))
+		for i, c := range cells {
+			texts[i] = string(c)
+			if c == nil {
+				texts[i] = "NULL"
+			}
+		}
+		a.rows = append(a.rows, strings.Join(texts, "|"))
+		return nil
+	})
+	return a, err
+}
+
+// parquet writes a file with field ids by a DuckDB of its own.
+func parquet(t *testing.T, dir, name, query, ids string) string {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	path := filepath.Join(dir, name)
+	if _, err := db.Exec(fmt.Sprintf("COPY (%s) TO '%s' (FORMAT parquet, FIELD_IDS {%s})", query, path, ids)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func typ(t *testing.T, spelling string) types.Type {
+	t.Helper()
+	typ, err := types.Parse(spelling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return typ
+}
+
+func column(t *testing.T, name string, id int32, spelling string) engine.Column {
+	return engine.Column{Name: name, ID: id, Type: typ(t, spelling)}
+}
+
+// TestFilesOfSeveralSchemaVersions holds that columns are found by field id:
+// renamed ones keep their data, ones that are newer than a file are NULL.
+func TestFilesOfSeveralSchemaVersions(t *testing.T) {
+	dir := t.TempDir()
+	table := engine.Table{DB: "d", Name: "t",
+		Columns: []engine.Column{column(t, "id", 1, "TINYINT"), column(t, "renamed", 2, "VARCHAR(20)"), column(t, "added", 4, "DATETIME(3)"), column(t, "big", 5, "LARGEINT")},
+		Files: []string{
+			parquet(t, dir, "a.parquet", "SELECT 1::INTEGER id, 'x' AS old, 7::INTEGER AS dropped", "id: 1, old: 2, dropped: 3"),
+			parquet(t, dir, "b.parquet", "SELECT 2::INTEGER id, 'y' AS renamed, TIMESTAMP '2024-01-02 03:04:05.5' AS added, 12::DECIMAL(38,0) AS big", "id: 1, renamed: 2, added: 4, big: 5"),
+		}}
+	got, err := ask(t.Context(), engine.Request{SQL: `SELECT * FROM "db:d"."t" ORDER BY id`, Tables: []engine.Table{table}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[id:tinyint renamed:varchar(20) added:datetime(3) big:largeint] [1|x|NULL|NULL 2|y|2024-01-02 03:04:05.500|12]"
+	if s := fmt.Sprint(got.columns, got.rows); s != want {
+		t.Errorf("got  %s\nwant %s", s, want)
+	}
+}
+
+func TestEmptyTableHasItsTypes(t *testing.T) {
+	table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{
+		column(t, "a", 1, "BOOLEAN"), column(t, "b", 2, "DECIMAL(10,2)"), column(t, "c", 3, "CHAR(3)"), column(t, "d", 4, "JSON"), column(t, "e", 5, "STRING")}}
+	got, err := ask(t.Context(), engine.Request{SQL: `SELECT * FROM "db:d"."t"`, Tables: []engine.Table{table}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := fmt.Sprint(got.columns, got.rows); s != "[a:boolean b:decimal(10,2) c:char(3) d:json e:text] []" {
+		t.Error(s)
+	}
+}
+
+func TestInlineRows(t *testing.T) {
+	table := engine.Table{DB: "INFORMATION_SCHEMA", Name: "TABLES",
+		Columns: []engine.Column{column(t, "TABLE_NAME", 1, "VARCHAR(64)"), column(t, "TABLE_ROWS", 2, "BIGINT"), column(t, "OK", 3, "BOOLEAN")}}
+	for i := range 1000 {
+		table.Rows = append(table.Rows, [][]byte{fmt.Append(nil, "it's ", i), fmt.Append(nil, i), []byte("1")})
+	}
+	table.Rows[7][1] = nil
+	got, err := ask(t.Context(), engine.Request{SQL: `SELECT count(*), count(table_rows), max(table_name), min(ok) FROM "db:information_schema".tables`, Tables: []engine.Table{table}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := fmt.Sprint(got.rows); s != "[1000|999|it's 999|1]" {
+		t.Error(s)
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, c := range []struct{ sql, typ, text string }{
+		{"1 = 1", "bigint", "1"}, {"CAST(NULL AS INTEGER)", "int", "NULL"}, {"'x'", "text", "x"}, {"''", "text", ""},
+		{"1.5", "decimal(2,1)", "1.5"}, {"-0.05::DECIMAL(5,3)", "decimal(5,3)", "-0.050"}, {"0::DECIMAL(5,2)", "decimal(5,2)", "0.00"},
+		{"1e20", "double", "1e20"}, {"1e15", "double", "1e15"}, {"0.1::DOUBLE", "double", "0.1"}, {"1e-5", "double", "0.00001"}, {"1e-20", "double", "1e-20"}, {"3::DOUBLE", "double", "3"}, {"0.1::FLOAT", "float", "0.1"}, {"'nan'::DOUBLE", "double", "NaN"},
+		{"sum(i)::HUGEINT FROM range(3) r(i)", "bigint", "3"}, {"'170141183460469231731687303715884105727'::DECIMAL(38,0) / 1 > 0", "", ""},
+		{"DATE '2024-01-02'", "date", "2024-01-02"}, {"TIMESTAMP '2024-01-02 03:04:05'", "datetime(6)", "2024-01-02 03:04:05"}, {"TIMESTAMP '2024-01-02 03:04:05.25'", "datetime(6)", "2024-01-02 03:04:05.250000"},
+		{"TIMESTAMPTZ '2024-01-02 03:04:05+00'", "datetime(6)", "2024-01-02 12:04:05"}, {"TIME '03:04:05'", "time", "03:04:05"}, {"INTERVAL '-26:00:01'", "time", "-26:00:01"}, {"INTERVAL 2 DAY", "time", "48:00:00"},
+		{`['a"', NULL, 'b']`, "text", `["a\"", null, "b"]`}, {"{'k': 1, 'l': [true]}", "text", `{"k":1, "l":[true]}`}, {"MAP {'x': DATE '2024-01-02'}", "text", `{"x":"2024-01-02"}`}, {"[TIMESTAMP '2024-01-02 00:00:01']", "text", `["2024-01-02 00:00:01"]`},
+		{"'a'::BLOB", "blob", "a"}, {"'6ba7b810-9dad-11d1-80b4-00c04fd430c8'::UUID", "text", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"}, {`'{"a": "<"}'::JSON`, "json", `{"a":"<"}`}, {"18446744073709551615::UBIGINT", "decimal(20,0)", "18446744073709551615"},
+	} {
+		got, err := ask(t.Context(), engine.Request{SQL: "SELECT " + c.sql, TimeZone: "+09:00"})
+		if c.typ == "" {
+			if err == nil {
+				t.Errorf("%s: got %v, want an error", c.sql, got)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.sql, err)
+			continue
+		}
+		if _, columnType, _ := strings.Cut(got.columns[0], ":"); !strings.HasSuffix(got.columns[0], ":"+c.typ) || fmt.Sprint(got.rows) != "["+c.text+"]" {
+			t.Errorf("%s: got %s %v, want %s %s", c.sql, columnType, got.rows, c.typ, c.text)
+		}
+	}
+}
+
+func TestBigIntOutOfRange(t *testing.T) {
+	_, err := ask(t.Context(), engine.Request{SQL: "SELECT 9223372036854775808::HUGEINT"})
+	var e *engine.Error
+	if !errors.As(err, &e) || !strings.Contains(e.Msg, "out of range") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestComputedColumnsKeepTheirOwnType holds that a name alone does not make a
+// column of a result one of a table.
+func TestComputedColumnsKeepTheirOwnType(t *testing.T) {
+	table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{column(t, "a", 1, "TINYINT"), column(t, "at", 2, "DATETIME")},
+		Rows: [][][]byte{{[]byte("100"), []byte("2024-01-02 03:04:05")}}}
+	for query, want := range map[string]string{
+		`SELECT a * 1000 AS a FROM "db:d".t`:                             "a:int",
+		`SELECT a FROM (SELECT a * 1000 AS a FROM "db:d".t)`:             "a:int",
+		`WITH t AS (SELECT a * 1000 AS a FROM "db:d".t) SELECT * FROM t`: "a:int",
+		`SELECT a AS b FROM "db:d".t`:                                    "b:tinyint",
+		`SELECT x.at AS a FROM "db:d".t AS x`:                            "a:datetime",
+		`SELECT *, a + 1 AS at FROM "db:d".t`:                            "a:tinyint",
+		`SELECT a FROM "db:d".t UNION ALL SELECT 1000`:                   "a:int",
+	} {
+		got, err := ask(t.Context(), engine.Request{SQL: query, Tables: []engine.Table{table}})
+		if err != nil || got.columns[0] != want {
+			t.Errorf("%s: got %v, %v, want %s", query, got.columns, err, want)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("killed"))
+	defer cancel()
+	_, err := ask(ctx, engine.Request{SQL: "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range * b.range % 7 = 3"})
+	if err == nil || err.Error() != "killed" {
+		t.Errorf("got %v, want the cause", err)
+	}
+}
+
+func TestStopsWhenTheReaderFails(t *testing.T) {
+	gone := errors.New("client is gone")
+	rows := 0
+	err := small.Query(t.Context(), engine.Request{SQL: "SELECT * FROM range(100000)"},
+		func([]engine.ResultColumn) error { return nil },
+		func([][]byte) error { rows++; return gone })
+	if !errors.Is(err, gone) || rows != 1 {
+		t.Errorf("got %v after %d rows", err, rows)
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	_, err := ask(t.Context(), engine.Request{SQL: "SELECT i, repeat('x', 1000) || i AS s FROM range(10000000) r(i) ORDER BY s"})
+	var e *engine.Error
+	if !errors.As(err, &e) || e.Kind != engine.OutOfMemory {
+		t.Errorf("got %v, want an OutOfMemory error", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{column(t, "a", 1, "INT")}}
+	for query, want := range map[string]engine.ErrorKind{
+		"SELECT 1 +":                  engine.Syntax,
+		`SELECT b FROM "db:d".t`:      engine.UnknownColumn,
+		`SELECT x.b FROM "db:d".t x`:  engine.UnknownColumn,
+		`SELECT * FROM "db:d".u`:      engine.UnknownTable,
+		`SELECT * FROM u`:             engine.UnknownTable,
+		"SELECT CAST('x' AS INTEGER)": engine.Failed,
+		"SELECT nosuch(1)":            engine.Failed,
+		"SELECT ?":                    engine.Refused,
+		"SELECT $1":                   engine.Refused,
+	} {
+		_, err := ask(t.Context(), engine.Request{SQL: query, Tables: []engine.Table{table}})
+		var e *engine.Error
+		if !errors.As(err, &e) || e.Kind != want || e.Msg == "" || strings.Contains(e.Msg, "\n") {
+			t.Errorf("%s: got %v, want kind %d", query, err, want)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	got, err := ask(t.Context(), engine.Request{SQL: "SELECT 1", Explain: true})
+	if err != nil || len(got.rows) == 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestTimeZones(t *testing.T) {
+	for zone, want := range map[string]string{"": "2024-07-01 00:00:00", "SYSTEM": "2024-07-01 00:00:00", "+05:30": "2024-07-01 05:30:00", "-03:00": "2024-06-30 21:00:00", "Europe/Berlin": "2024-07-01 02:00:00"} {
+		got, err := ask(t.Context(), engine.Request{SQL: "SELECT TIMESTAMPTZ '2024-07-01 00:00:00+00', CAST(TIMESTAMPTZ '2024-07-01 00:00:00+00' AS TIMESTAMP)", TimeZone: zone})
+		if err != nil || got.rows[0] != want+"|"+want {
+			t.Errorf("%q: got %v, %v, want %s", zone, got.rows, err, want)
+		}
+	}
+	for _, zone := range []string{"No/Where", "Local", "+15:00", "+01:17", "'"} {
+		if _, err := ask(t.Context(), engine.Request{SQL: "SELECT 1", TimeZone: zone}); err == nil {
+			t.Errorf("time zone %q was taken", zone)
+		}
+	}
+}
+
+func BenchmarkOpenAndClose(b *testing.B) {
+	for b.Loop() {
+		if _, err := ask(b.Context(), engine.Request{SQL: "SELECT 1"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	duckdbgo "github.com/duckdb/duckdb-go/v2"
+)
+
+// ErrorKind is what is wrong with a query.
+type ErrorKind uint8
+
+// The kinds of errors. Failed is everything that has no kind of its own, such
+// as a cast that cannot be done.
+const (
+	Failed ErrorKind = iota
+	Syntax
+	Refused // well-formed, and not allowed or not supported
+	UnknownTable
+	UnknownColumn
+	OutOfMemory
+)
+
+// Error is an error that the writer of the query can do something about.
+type Error struct {
+	Kind ErrorKind
+	Msg  string
+	Pos  int // of a syntax error: byte offset in the SQL
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Msg }
+
+// classify turns an error of DuckDB into an Error, unless the query was
+// stopped: then into the reason for that.
+func classify(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var duck *duckdbgo.Error
+	if !errors.As(err, &duck) {
+		return &Error{Kind: Failed, Msg: err.Error()}
+	}
+	return &Error{Kind: kindOf(duck), Msg: firstLine(duck.Msg)}
+}
+
+func kindOf(err *duckdbgo.Error) ErrorKind {
+	switch err.Type {
+	case duckdbgo.ErrorTypeParser, duckdbgo.ErrorTypeSyntax:
+		return Syntax
+	case duckdbgo.ErrorTypeOutOfMemory:
+		return OutOfMemory
+	case duckdbgo.ErrorTypePermission:
+		return Refused
+	case duckdbgo.ErrorTypeCatalog:
+		if strings.Contains(err.Msg, "Table with name") {
+			return UnknownTable
+		}
+	case duckdbgo.ErrorTypeBinder:
+		if strings.Contains(err.Msg, "Referenced column") || strings.Contains(err.Msg, "does not have a column named") {
+			return UnknownColumn
+		}
+	}
+	return Failed
+}
+
+// firstLine drops DuckDB's picture of the statement and its advice, which name
+// things the user cannot see.
+func firstLine(msg string) string {
+	line, _, _ := strings.Cut(msg, "\n")
+	return line
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"shoal/sql/duckdb"
+)
+
+// rowsPerInsert bounds the size of one INSERT of inline rows.
+const rowsPerInsert = 512
+
+// createTables makes the tables of a request known under their names.
+func (in *instance) createTables(ctx context.Context, tables []Table) error {
+	for _, t := range tables {
+		if err := in.createTable(ctx, t); err != nil {
+			return fmt.Errorf("table %s.%s: %w", t.DB, t.Name, classify(ctx, err))
+		}
+	}
+	return nil
+}
+
+func (in *instance) createTable(ctx context.Context, t Table) error {
+	if err := in.exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+duckdb.QuoteName(duckdb.SchemaName(t.DB))); err != nil {
+		return err
+	}
+	name := duckdb.TableName(t.DB, t.Name)
+	if len(t.Files) > 0 {
+		return in.exec(ctx, "CREATE VIEW "+name+" AS "+scan(t))
+	}
+	columns := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		columns[i] = duckdb.QuoteName(c.Name) + " " + c.Type.DuckDB()
+	}
+	if err := in.exec(ctx, "CREATE TABLE "+name+" ("+strings.Join(columns, ", ")+")"); err != nil {
+		return err
+	}
+	for rows := t.Rows; len(rows) > 0; {
+		n := min(len(rows), rowsPerInsert)
+		if err := in.exec(ctx, "INSERT INTO "+name+" VALUES "+literals(rows[:n], len(t.Columns))); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// scan reads the files of a table by field id, so that columns keep their
+// data when they are renamed, and are NULL where a file is older than they.
+func scan(t Table) string {
+	files := make([]string, len(t.Files))
+	for i, f := range t.Files {
+		files[i] = duckdb.QuoteString(f)
+	}
+	fields := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		fields[i] = fmt.Sprintf("%d: {name: %s, type: '%s', default_value: NULL}", c.ID, duckdb.QuoteString(c.Name), c.Type.DuckDB())
+	}
+	return fmt.Sprintf("SELECT * FROM read_parquet([%s], schema = MAP {%s})", strings.Join(files, ", "), strings.Join(fields, ", "))
+}
+
+// literals spells rows as VALUES. DuckDB casts the texts to the columns'
+// types; MySQL's 1 and 0 are what it reads as booleans too.
+func literals(rows [][][]byte, columns int) string {
+	var b strings.Builder
+	for i, row := range rows {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('(')
+		for j := range columns {
+			if j > 0 {
+				b.WriteString(", ")
+			}
+			if j >= len(row) || row[j] == nil {
+				b.WriteString("NULL")
+				continue
+			}
+			b.WriteString(duckdb.QuoteString(string(row[j])))
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
