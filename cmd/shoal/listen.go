@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+)
+
+// maxMessage bounds a gRPC message in both directions: a CommitTxn with many
+// ranges, or a batch of rows with 16 MiB cells.
+const maxMessage = 256 << 20
+
+// listen opens a TCP listener; port 0 takes a free port.
+func listen(what, addr string) (net.Listener, error) {
+	lis, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w (choose another address with --%s-addr)", what, err, what)
+	}
+	return lis, nil
+}
+
+func newGRPCServer() *grpc.Server {
+	return grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))
+}
+
+// serveGRPC serves until stop is called or the listener fails. Streams under
+// way are given a moment to end.
+func serveGRPC(ctx context.Context, srv *grpc.Server, lis net.Listener) error {
+	var g errgroup.Group
+	g.Go(func() error {
+		<-ctx.Done()
+		graceful := make(chan struct{})
+		go func() {
+			defer close(graceful)
+			srv.GracefulStop()
+		}()
+		select {
+		case <-graceful:
+		case <-time.After(5 * time.Second):
+			srv.Stop()
+			<-graceful
+		}
+		return nil
+	})
+	if err := srv.Serve(lis); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return g.Wait()
+}
+
+// serveHTTP serves /health and nothing else so far.
+func serveHTTP(ctx context.Context, lis net.Listener) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, `{"status":"OK"}`)
+	})
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	var g errgroup.Group
+	g.Go(func() error {
+		<-ctx.Done()
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		return srv.Shutdown(closing)
+	})
+	if err := srv.Serve(lis); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return g.Wait()
+}
+
+// port is the port of a TCP listener.
+func port(lis net.Listener) uint32 { return uint32(lis.Addr().(*net.TCPAddr).Port) }
