@@ -1,0 +1,116 @@
+// Package rpc is what a frontend offers over gRPC: FrontendService to backends
+// and AdminService to operators and tools.
+//
+// Both turn requests into calls of what the frontend is made of, and errors
+// into status codes with details: NotLeader when another frontend should be
+// asked, SqlError with what a MySQL client would see. They keep nothing.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+
+	"shoal/fe/state"
+	"shoal/fe/state/cluster"
+	frontendv1 "shoal/proto/frontend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+// Store is the replicated state.
+type Store interface {
+	View(f func(*state.State))
+	Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Result, error)
+}
+
+// Committer settles txns.
+type Committer interface {
+	Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error)
+}
+
+// Frontend implements FrontendService.
+type Frontend struct {
+	frontendv1.UnimplementedFrontendServiceServer
+	Store Store
+	Txns  Committer
+	// Leader tells whether an error means that another frontend leads, and that
+	// one's rpc address, empty when it is not known.
+	Leader func(err error) (addr string, elsewhere bool)
+}
+
+// RegisterBackend implements FrontendService.
+func (f *Frontend) RegisterBackend(ctx context.Context, req *frontendv1.RegisterBackendRequest) (*frontendv1.RegisterBackendResponse, error) {
+	if req.NodeUuid == "" || req.Host == "" || req.RpcPort == 0 || req.RpcPort > 1<<16-1 {
+		return nil, status.Error(codes.InvalidArgument, "a backend registers with its node id, host and rpc port")
+	}
+	if err := f.checkCluster(req.ClusterId); err != nil {
+		return nil, err
+	}
+	applied, err := f.Store.Propose(ctx, &raftlogv1.Command{AtMs: time.Now().UnixMilli(), Body: &raftlogv1.Command_RegisterBackend{
+		RegisterBackend: &raftlogv1.RegisterBackend{Backend: &raftlogv1.Backend{
+			NodeUuid: req.NodeUuid, Host: req.Host, RpcPort: req.RpcPort, HttpPort: req.HttpPort, Slots: req.Slots, Version: req.Version}}}})
+	if err == nil {
+		err = applied.Err
+	}
+	switch {
+	case errors.Is(err, cluster.ErrBackendDropped):
+		return nil, status.Error(codes.PermissionDenied, err.Error())
+	case err != nil:
+		return nil, f.toStatus(err)
+	}
+	info := f.info()
+	return &frontendv1.RegisterBackendResponse{BackendId: applied.ID, ClusterId: info.ClusterId, Warehouse: info.Warehouse}, nil
+}
+
+// checkCluster refuses a backend that belongs to another cluster: its tasks
+// and files are not ours.
+func (f *Frontend) checkCluster(id string) error {
+	info := f.info()
+	switch {
+	case info == nil:
+		return status.Error(codes.Unavailable, "the cluster is not bootstrapped yet")
+	case id != "" && id != info.ClusterId:
+		return status.Errorf(codes.PermissionDenied, "the backend belongs to cluster %s, and this is %s: give it an empty data folder to join", id, info.ClusterId)
+	}
+	return nil
+}
+
+func (f *Frontend) info() (info *raftlogv1.Cluster) {
+	f.Store.View(func(st *state.State) { info = st.ClusterInfo() })
+	return info
+}
+
+// CommitTxn implements FrontendService.
+func (f *Frontend) CommitTxn(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {
+	resp, err := f.Txns.Commit(ctx, req)
+	if err != nil {
+		return nil, f.toStatus(err)
+	}
+	return resp, nil
+}
+
+// toStatus gives an error its code; an error that is a status already stays
+// what it is.
+func (f *Frontend) toStatus(err error) error {
+	if addr, elsewhere := f.Leader(err); elsewhere {
+		return withDetail(status.New(codes.FailedPrecondition, err.Error()), &frontendv1.NotLeader{LeaderRpcAddr: addr})
+	}
+	if code := status.FromContextError(err).Code(); code != codes.Unknown {
+		return status.Error(code, err.Error())
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
+func withDetail(st *status.Status, detail protoadapt.MessageV1) error {
+	if with, err := st.WithDetails(detail); err == nil {
+		st = with
+	}
+	return st.Err()
+}

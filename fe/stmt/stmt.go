@@ -1,0 +1,299 @@
+// Package stmt carries out statements: one function for each kind, in a file
+// named after what it is about.
+//
+// It reads the replicated state through a Store and changes it by proposing
+// commands; queries of tables go to Queries, jobs to RoutineLoads. It knows
+// sessions and results and neither packets nor Raft. An Executor keeps nothing
+// between statements and is safe for concurrent use, one statement at a time
+// for each session. It starts no goroutines.
+package stmt
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"shoal/fe/errno"
+	"shoal/fe/literal"
+	"shoal/fe/result"
+	"shoal/fe/session"
+	"shoal/fe/state"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	"shoal/sql/ast"
+	"shoal/sql/parse"
+)
+
+// Store is the replicated state.
+type Store interface {
+	// View calls f with the state, which must not be kept or changed.
+	View(f func(*state.State))
+	// Propose has a command applied and returns what applying it gave; its Err
+	// is the state machine's refusal.
+	Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Result, error)
+}
+
+// Queries answers SELECTs.
+type Queries interface {
+	// Query runs a SELECT as MySQL spells it and writes its result.
+	Query(ctx context.Context, s *session.Session, text string, w result.Writer) error
+	// Explain writes the plan of a SELECT.
+	Explain(ctx context.Context, s *session.Session, text string, w result.Writer) error
+	// Describe is the columns of a SELECT's result, with its placeholders set
+	// to NULL.
+	Describe(ctx context.Context, s *session.Session, text string) ([]result.Column, error)
+	// Filter keeps the rows of a table for which a condition over its columns
+	// holds.
+	Filter(ctx context.Context, s *session.Session, t *result.Table, condition string) error
+}
+
+// RoutineLoads is what can be done with routine load jobs.
+type RoutineLoads interface {
+	Create(ctx context.Context, s *session.Session, stmt *ast.CreateRoutineLoad) error
+	Pause(ctx context.Context, s *session.Session, stmt *ast.PauseRoutineLoad) error
+	Resume(ctx context.Context, s *session.Session, stmt *ast.ResumeRoutineLoad) error
+	Stop(ctx context.Context, s *session.Session, stmt *ast.StopRoutineLoad) error
+	Show(ctx context.Context, s *session.Session, stmt *ast.ShowRoutineLoad) (*result.Table, error)
+	ShowTasks(ctx context.Context, s *session.Session, stmt *ast.ShowRoutineLoadTask) (*result.Table, error)
+	ShowLedger(ctx context.Context, s *session.Session, stmt *ast.ShowRoutineLoadLedger) (*result.Table, error)
+}
+
+// Nodes lists the cluster's processes.
+type Nodes interface {
+	Frontends() *result.Table
+	Backends() *result.Table
+}
+
+// Config is what an Executor needs.
+type Config struct {
+	Store        Store
+	Queries      Queries
+	RoutineLoads RoutineLoads
+	Nodes        Nodes
+	Processes    *session.Processes
+	Started      time.Time // of the frontend
+	Logger       *slog.Logger
+}
+
+// Executor carries out statements.
+type Executor struct{ cfg Config }
+
+// New returns an executor.
+func New(cfg Config) *Executor { return &Executor{cfg: cfg} }
+
+// Execute carries out one statement with a value for each of its placeholders
+// and writes its result to w, in which rows may come before an error. Errors
+// are as errno.From takes them.
+func (e *Executor) Execute(ctx context.Context, s *session.Session, text string, args []literal.Value, w result.Writer) error {
+	if len(args) > 0 || literal.CountParams(text) > 0 {
+		bound, err := literal.Bind(text, args)
+		if err != nil {
+			return err
+		}
+		text = bound
+	}
+	stmt, err := e.parse(text)
+	if err != nil {
+		return err
+	}
+	if _, diagnostic := stmt.(*ast.ShowWarnings); !diagnostic {
+		s.ClearWarnings()
+	}
+	s.RowCount = -1
+	return e.run(ctx, s, stmt, w)
+}
+
+// parse reads a statement; its error has MySQL's number.
+func (e *Executor) parse(text string) (ast.Stmt, error) {
+	stmt, err := parse.Parse(text)
+	var syntax *parse.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, errno.New(errno.Syntax, "%s", syntax.Error())
+	case err != nil:
+		return nil, err
+	case stmt == nil:
+		return nil, errno.New(errno.EmptyQuery, "Query was empty")
+	}
+	return stmt, nil
+}
+
+func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w result.Writer) error {
+	switch stmt := stmt.(type) {
+	case *ast.Select:
+		return e.cfg.Queries.Query(ctx, s, stmt.Text, w)
+	case *ast.Explain:
+		return e.cfg.Queries.Explain(ctx, s, stmt.Text, w)
+	case *ast.Set:
+		return e.set(ctx, s, stmt, w)
+	case *ast.Use:
+		return e.useStmt(s, stmt, w)
+	case *ast.NoOp:
+		return noOp(s, stmt, w)
+	case *ast.Kill:
+		return e.kill(s, stmt, w)
+	case *ast.Help:
+		return helpTable().Send(w)
+	case *ast.Unsupported:
+		return errno.New(errno.NotSupportedYet, "%s is not supported by Shoal", stmt.What)
+	case *ast.Admin:
+		return errno.New(errno.NotSupportedYet, "ADMIN %s is not supported yet", stmt.Text)
+	}
+	if handled, err := e.runDDL(ctx, s, stmt, w); handled {
+		return err
+	}
+	table, err := e.show(ctx, s, stmt)
+	if err != nil {
+		return err
+	}
+	return table.Send(w)
+}
+
+// runDDL carries out the statements that change something and answer OK.
+func (e *Executor) runDDL(ctx context.Context, s *session.Session, stmt ast.Stmt, w result.Writer) (handled bool, err error) {
+	switch stmt := stmt.(type) {
+	case *ast.CreateDatabase:
+		err = e.createDatabase(ctx, stmt)
+	case *ast.DropDatabase:
+		err = e.dropDatabase(ctx, s, stmt)
+	case *ast.CreateTable:
+		err = e.createTable(ctx, s, stmt)
+	case *ast.DropTable:
+		err = e.dropTable(ctx, s, stmt)
+	case *ast.CreateRoutineLoad:
+		err = e.cfg.RoutineLoads.Create(ctx, s, stmt)
+	case *ast.PauseRoutineLoad:
+		err = e.cfg.RoutineLoads.Pause(ctx, s, stmt)
+	case *ast.ResumeRoutineLoad:
+		err = e.cfg.RoutineLoads.Resume(ctx, s, stmt)
+	case *ast.StopRoutineLoad:
+		err = e.cfg.RoutineLoads.Stop(ctx, s, stmt)
+	case *ast.AlterRoutineLoad:
+		err = errno.New(errno.NotSupportedYet, "ALTER ROUTINE LOAD is not supported yet: STOP the job and CREATE it anew")
+	default:
+		return false, nil
+	}
+	if err == nil {
+		s.RowCount = 0
+		w.OK(0, "")
+	}
+	return true, err
+}
+
+// show makes the table of a SHOW statement, filtered as it asks.
+func (e *Executor) show(ctx context.Context, s *session.Session, stmt ast.Stmt) (*result.Table, error) {
+	switch stmt := stmt.(type) {
+	case *ast.ShowRoutineLoad:
+		return e.cfg.RoutineLoads.Show(ctx, s, stmt)
+	case *ast.ShowRoutineLoadTask:
+		return e.cfg.RoutineLoads.ShowTasks(ctx, s, stmt)
+	case *ast.ShowRoutineLoadLedger:
+		return e.cfg.RoutineLoads.ShowLedger(ctx, s, stmt)
+	case *ast.ShowCreateRoutineLoad:
+		return nil, errno.New(errno.NotSupportedYet, "SHOW CREATE ROUTINE LOAD is not supported yet")
+	case *ast.ShowLoadWarnings:
+		return nil, errno.New(errno.NotSupportedYet, "SHOW LOAD WARNINGS is not supported yet: SELECT from information_schema.routine_load_errors")
+	case *ast.ShowWarnings:
+		return showWarnings(s, stmt), nil
+	case *ast.ShowGrants:
+		return showGrants(s), nil
+	case *ast.ShowCreateDatabase:
+		return e.showCreateDatabase(stmt)
+	case *ast.ShowCreateTable:
+		return e.showCreateTable(s, stmt)
+	}
+	table, filter, err := e.showFiltered(s, stmt)
+	if err != nil {
+		return nil, err
+	}
+	return table, e.filter(ctx, s, table, filter)
+}
+
+// showFiltered makes the tables that LIKE and WHERE apply to.
+func (e *Executor) showFiltered(s *session.Session, stmt ast.Stmt) (table *result.Table, filter ast.Filter, err error) {
+	switch stmt := stmt.(type) {
+	case *ast.ShowDatabases:
+		table, filter = e.showDatabases(), stmt.Filter
+	case *ast.ShowTables:
+		table, err = e.showTables(s, stmt)
+		filter = stmt.Filter
+	case *ast.ShowTableStatus:
+		table, err = e.showTableStatus(s, stmt)
+		filter = stmt.Filter
+	case *ast.ShowColumns:
+		table, err = e.showColumns(s, stmt)
+		filter = stmt.Filter
+	case *ast.ShowIndex:
+		table, err = e.showIndex(s, stmt)
+		filter = stmt.Filter
+	case *ast.ShowVariables:
+		table, filter = showVariables(s, stmt.Scope), stmt.Filter
+	case *ast.ShowStatus:
+		table, filter = e.showStatus(), stmt.Filter
+	case *ast.ShowProcesslist:
+		table = e.showProcesslist(stmt)
+	case *ast.ShowList:
+		table, err = e.showList(stmt)
+		filter = stmt.Filter
+	default:
+		err = errno.New(errno.NotSupportedYet, "this statement is not supported by Shoal")
+	}
+	return table, filter, err
+}
+
+// filter keeps the rows that LIKE or WHERE ask for; LIKE is about the first
+// column.
+func (e *Executor) filter(ctx context.Context, s *session.Session, t *result.Table, f ast.Filter) error {
+	switch {
+	case f.Like != nil:
+		kept := t.Rows[:0]
+		for _, row := range t.Rows {
+			if row[0] != nil && literal.Like(*f.Like, *row[0]) {
+				kept = append(kept, row)
+			}
+		}
+		t.Rows = kept
+	case f.Where != nil:
+		return e.cfg.Queries.Filter(ctx, s, t, f.Where.Text)
+	}
+	return nil
+}
+
+// Describe is the columns that a statement's result will have, none for one
+// without rows; placeholders count as NULL. It runs nothing.
+func (e *Executor) Describe(ctx context.Context, s *session.Session, text string) ([]result.Column, error) {
+	nulls := make([]literal.Value, literal.CountParams(text))
+	bound, err := literal.Bind(text, nulls)
+	if err != nil {
+		return nil, err
+	}
+	stmt, err := e.parse(bound)
+	if err != nil {
+		return nil, err
+	}
+	switch stmt := stmt.(type) {
+	case *ast.Select:
+		return e.cfg.Queries.Describe(ctx, s, stmt.Text)
+	case *ast.Unsupported:
+		return nil, errno.New(errno.UnsupportedPrepared, "%s is not supported by Shoal, prepared or not", stmt.What)
+	case *ast.Set, *ast.Use, *ast.NoOp, *ast.Kill, *ast.Admin, *ast.CreateDatabase, *ast.DropDatabase, *ast.CreateTable, *ast.DropTable,
+		*ast.CreateRoutineLoad, *ast.AlterRoutineLoad, *ast.PauseRoutineLoad, *ast.ResumeRoutineLoad, *ast.StopRoutineLoad:
+		return nil, nil
+	}
+	// What SHOW answers is made at once and small, so its columns are read off
+	// the answer itself.
+	var d description
+	if err := e.run(ctx, s, stmt, &d); err != nil {
+		return nil, err
+	}
+	return d.columns, nil
+}
+
+// description is a Writer that keeps the columns only.
+type description struct{ columns []result.Column }
+
+func (d *description) Columns(columns []result.Column) error { d.columns = columns; return nil }
+func (d *description) Row([][]byte) error                    { return nil }
+func (d *description) EncodedRow([]byte) error               { return nil }
+func (d *description) Flush() error                          { return nil }
+func (d *description) OK(uint64, string)                     {}
