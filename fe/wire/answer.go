@@ -78,12 +78,12 @@ func (c *conn) putERR(err error) {
 }
 
 // putResultHead announces a result set: how many columns, and which.
-func (c *conn) putResultHead(columns []Column) {
+func (c *conn) putResultHead(columns []column) {
 	c.out.send(appendLenEncInt(nil, uint64(len(columns))))
 	c.putDefinitions(columns)
 }
 
-func (c *conn) putDefinitions(columns []Column) {
+func (c *conn) putDefinitions(columns []column) {
 	for _, col := range columns {
 		c.out.begin()
 		c.out.buf = col.appendDefinition(c.out.buf)

@@ -1,47 +1,50 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
 
-// A ColumnType is MySQL's code for the type of a column or parameter.
-type ColumnType uint8
+	"shoal/fe/result"
+	"shoal/sql/types"
+)
+
+// A columnType is MySQL's code for the type of a column or parameter.
+type columnType uint8
 
 const (
-	TypeDecimal    ColumnType = 0
-	TypeTiny       ColumnType = 1
-	TypeShort      ColumnType = 2
-	TypeLong       ColumnType = 3
-	TypeFloat      ColumnType = 4
-	TypeDouble     ColumnType = 5
-	TypeNull       ColumnType = 6
-	TypeTimestamp  ColumnType = 7
-	TypeLongLong   ColumnType = 8
-	TypeInt24      ColumnType = 9
-	TypeDate       ColumnType = 10
-	TypeTime       ColumnType = 11
-	TypeDatetime   ColumnType = 12
-	TypeYear       ColumnType = 13
-	TypeVarchar    ColumnType = 15
-	TypeBit        ColumnType = 16
-	TypeJSON       ColumnType = 245
-	TypeNewDecimal ColumnType = 246
-	TypeEnum       ColumnType = 247
-	TypeSet        ColumnType = 248
-	TypeTinyBlob   ColumnType = 249
-	TypeMediumBlob ColumnType = 250
-	TypeLongBlob   ColumnType = 251
-	TypeBlob       ColumnType = 252
-	TypeVarString  ColumnType = 253
-	TypeString     ColumnType = 254
-	TypeGeometry   ColumnType = 255
+	typeDecimal    columnType = 0
+	typeTiny       columnType = 1
+	typeShort      columnType = 2
+	typeLong       columnType = 3
+	typeFloat      columnType = 4
+	typeDouble     columnType = 5
+	typeNull       columnType = 6
+	typeTimestamp  columnType = 7
+	typeLongLong   columnType = 8
+	typeInt24      columnType = 9
+	typeDate       columnType = 10
+	typeTime       columnType = 11
+	typeDatetime   columnType = 12
+	typeYear       columnType = 13
+	typeVarchar    columnType = 15
+	typeBit        columnType = 16
+	typeJSON       columnType = 245
+	typeNewDecimal columnType = 246
+	typeEnum       columnType = 247
+	typeSet        columnType = 248
+	typeTinyBlob   columnType = 249
+	typeMediumBlob columnType = 250
+	typeLongBlob   columnType = 251
+	typeBlob       columnType = 252
+	typeVarString  columnType = 253
+	typeString     columnType = 254
+	typeGeometry   columnType = 255
 )
 
 // Flags of a column definition.
 const (
-	FlagNotNull  uint16 = 1
-	FlagPriKey   uint16 = 2
-	FlagBlob     uint16 = 16
-	FlagUnsigned uint16 = 32
-	FlagBinary   uint16 = 128
+	flagBlob   uint16 = 16
+	flagBinary uint16 = 128
 )
 
 // Collation ids of column definitions.
@@ -50,138 +53,130 @@ const (
 	charsetBinary  uint16 = 63 // numbers, dates, bytes
 )
 
-// A Column is the definition of a result's column, as clients see it. Make one
-// by the function for its SQL type and set names and flags afterwards.
-type Column struct {
-	Schema   string // database, empty for expressions
-	Table    string // alias of the table
-	OrgTable string // its real name
-	Name     string // label of the column
-	OrgName  string // its real name
-	Type     ColumnType
-	Charset  uint16
-	Length   uint32 // in bytes, of the longest text
-	Flags    uint16
-	Decimals uint8 // digits after the point; 31 is "as many as it takes"
+// A column is a column definition, as clients see it. They choose their own
+// types by it, and the binary protocol its encoding.
+type column struct {
+	name     string
+	code     columnType
+	charset  uint16
+	length   uint32 // in bytes, of the longest text
+	flags    uint16
+	decimals uint8 // digits after the point; anyDecimals is "as many as it takes"
 }
 
-func numeric(name string, t ColumnType, length uint32, decimals uint8) Column {
-	return Column{Name: name, Type: t, Charset: charsetBinary, Length: length, Decimals: decimals, Flags: FlagBinary}
+const anyDecimals = 31
+
+func number(name string, code columnType, length, decimals int) column {
+	return column{name: name, code: code, charset: charsetBinary, length: uint32(length), decimals: uint8(decimals), flags: flagBinary}
 }
 
-func textual(name string, t ColumnType, chars uint32) Column {
-	const maxChars = 1 << 30 // times 4 bytes would pass the field's end
-	return Column{Name: name, Type: t, Charset: charsetUTF8MB4, Length: 4 * min(chars, maxChars-1)}
+func text(name string, code columnType, chars int) column {
+	const maxCharBytes = 4
+	return column{name: name, code: code, charset: charsetUTF8MB4, length: uint32(maxCharBytes * chars)}
 }
 
-// unknownChars is the length of a text whose limit is not known.
-const unknownChars = 255
+const (
+	unknownChars  = 255 // length of a text without a limit
+	largeIntChars = 40
+	timeDigits    = 6 // a TIME may come with any fraction
+)
 
-// Boolean is a TINY of length 1: JDBC drivers make a boolean of exactly that.
-// Cells are 1 and 0.
-func Boolean(name string) Column { return numeric(name, TypeTiny, 1, 0) }
-
-// TinyInt, SmallInt, Int and BigInt are the signed integers of 1, 2, 4 and 8
-// bytes.
-func TinyInt(name string) Column  { return numeric(name, TypeTiny, 4, 0) }
-func SmallInt(name string) Column { return numeric(name, TypeShort, 6, 0) }
-func Int(name string) Column      { return numeric(name, TypeLong, 11, 0) }
-func BigInt(name string) Column   { return numeric(name, TypeLongLong, 20, 0) }
-
-// LargeInt is the integer of 16 bytes: text, as in Doris.
-func LargeInt(name string) Column { return textual(name, TypeString, 40) }
-
-// Float and Double have as many digits as read back the same.
-func Float(name string) Column  { return numeric(name, TypeFloat, 12, 31) }
-func Double(name string) Column { return numeric(name, TypeDouble, 22, 31) }
-
-// Decimal has precision digits, scale of them after the point.
-func Decimal(name string, precision, scale uint8) Column {
-	length := uint32(precision) + 1 // the sign
-	if scale > 0 {
-		length++ // the point
+// defineAll makes the definitions of a result's columns.
+func defineAll(columns []result.Column) ([]column, error) {
+	defined := make([]column, len(columns))
+	for i, c := range columns {
+		var err error
+		if defined[i], err = define(c); err != nil {
+			return nil, fmt.Errorf("handler: column %q: %w", c.Name, err)
+		}
 	}
-	return numeric(name, TypeNewDecimal, length, scale)
+	return defined, nil
 }
 
-// Date cells are 2006-01-02.
-func Date(name string) Column { return numeric(name, TypeDate, 10, 0) }
-
-// DateTime cells are 2006-01-02 15:04:05 with digits (0 to 6) after a point.
-func DateTime(name string, digits uint8) Column {
-	return numeric(name, TypeDatetime, 19+fraction(digits), digits)
+// define makes the definition of a result's column. It follows Doris, except
+// where drivers read more out of MySQL's ways: VARCHAR is not CHAR, lengths
+// are real, and text has a text's character set, since drivers make bytes of
+// anything else.
+func define(c result.Column) (column, error) {
+	switch c.Type {
+	case "time":
+		return number(c.Name, typeTime, len("-838:59:59")+fraction(timeDigits), timeDigits), nil
+	case "blob":
+		return number(c.Name, typeVarString, unknownChars, 0), nil
+	case "null":
+		return number(c.Name, typeNull, 0, 0), nil
+	}
+	t, err := types.Parse(c.Type)
+	if err != nil {
+		return column{}, err
+	}
+	return defineTyped(c.Name, t), nil
 }
 
-// Time cells are [-]15:04:05 with digits (0 to 6) after a point.
-func Time(name string, digits uint8) Column {
-	return numeric(name, TypeTime, 10+fraction(digits), digits)
+func defineTyped(name string, t types.Type) column {
+	switch t.Kind {
+	case types.Boolean:
+		// JDBC drivers make a boolean of exactly TINY with length 1.
+		return number(name, typeTiny, 1, 0)
+	case types.TinyInt:
+		return number(name, typeTiny, 4, 0)
+	case types.SmallInt:
+		return number(name, typeShort, 6, 0)
+	case types.Int:
+		return number(name, typeLong, 11, 0)
+	case types.BigInt:
+		return number(name, typeLongLong, 20, 0)
+	case types.LargeInt:
+		return text(name, typeString, largeIntChars)
+	case types.Float:
+		return number(name, typeFloat, 12, anyDecimals)
+	case types.Double:
+		return number(name, typeDouble, 22, anyDecimals)
+	case types.Decimal:
+		return number(name, typeNewDecimal, decimalLength(t), t.Scale)
+	case types.Date:
+		return number(name, typeDate, len("2006-01-02"), 0)
+	case types.DateTime:
+		return number(name, typeDatetime, len("2006-01-02 15:04:05")+fraction(t.Scale), t.Scale)
+	case types.Char:
+		return text(name, typeString, t.Length)
+	case types.VarChar:
+		return text(name, typeVarString, t.Length)
+	case types.JSON:
+		return text(name, typeJSON, unknownChars)
+	}
+	c := text(name, typeBlob, unknownChars)
+	c.flags = flagBlob // with a text's character set: TEXT
+	return c
 }
 
-func fraction(digits uint8) uint32 {
+// decimalLength counts the digits, a sign and perhaps a point.
+func decimalLength(t types.Type) int {
+	if t.Scale > 0 {
+		return t.Precision + 2
+	}
+	return t.Precision + 1
+}
+
+// fraction is the length of a point and digits behind it.
+func fraction(digits int) int {
 	if digits == 0 {
 		return 0
 	}
-	return uint32(digits) + 1
+	return digits + 1
 }
 
-// Char and Varchar hold up to chars characters; 0 is an unknown number.
-func Char(name string, chars uint32) Column    { return textual(name, TypeString, orUnknown(chars)) }
-func Varchar(name string, chars uint32) Column { return textual(name, TypeVarString, orUnknown(chars)) }
-
-func orUnknown(chars uint32) uint32 {
-	if chars == 0 {
-		return unknownChars
-	}
-	return chars
-}
-
-// String is text without limit: with the BLOB flag and a text's charset,
-// drivers make TEXT of it and not bytes.
-func String(name string) Column {
-	c := textual(name, TypeBlob, unknownChars)
-	c.Flags = FlagBlob
-	return c
-}
-
-// JSON is JSON text. MySQL says charset binary here, of which some drivers
-// make bytes.
-func JSON(name string) Column { return textual(name, TypeJSON, unknownChars) }
-
-// Nested is an array, map or struct in its text form.
-func Nested(name string) Column { return textual(name, TypeString, unknownChars) }
-
-// Binary is bytes without limit.
-func Binary(name string) Column {
-	return Column{Name: name, Type: TypeVarString, Charset: charsetBinary, Length: unknownChars, Flags: FlagBinary}
-}
-
-// Null is the type of the literal NULL; all its cells must be NULL.
-func Null(name string) Column { return numeric(name, TypeNull, 0, 0) }
-
-// Unsigned is the unsigned form of an integer column.
-func (c Column) Unsigned() Column {
-	c.Flags |= FlagUnsigned
-	switch c.Type {
-	case TypeTiny:
-		c.Length = 3
-	case TypeShort:
-		c.Length = 5
-	case TypeLong:
-		c.Length = 10
-	}
-	return c
-}
-
-// appendDefinition appends the column definition packet's payload.
-func (c Column) appendDefinition(b []byte) []byte {
+// appendDefinition appends the column definition packet's payload. Database
+// and table are not known here and stay empty.
+func (c column) appendDefinition(b []byte) []byte {
 	b = appendLenEncString(b, "def")
-	for _, s := range []string{c.Schema, c.Table, c.OrgTable, c.Name, c.OrgName} {
-		b = appendLenEncString(b, s)
-	}
+	b = append(b, 0, 0, 0) // database, table, original table
+	b = appendLenEncString(b, c.name)
+	b = append(b, 0)    // original name
 	b = append(b, 0x0c) // length of what follows
-	b = binary.LittleEndian.AppendUint16(b, c.Charset)
-	b = binary.LittleEndian.AppendUint32(b, c.Length)
-	b = append(b, byte(c.Type))
-	b = binary.LittleEndian.AppendUint16(b, c.Flags)
-	return append(b, c.Decimals, 0, 0)
+	b = binary.LittleEndian.AppendUint16(b, c.charset)
+	b = binary.LittleEndian.AppendUint32(b, c.length)
+	b = append(b, byte(c.code))
+	b = binary.LittleEndian.AppendUint16(b, c.flags)
+	return append(b, c.decimals, 0, 0)
 }

@@ -133,7 +133,7 @@ func (c *conn) query(ctx context.Context, sql string) error {
 // run carries out a statement and writes its result as it comes.
 func (c *conn) run(ctx context.Context, sql string, args []literal.Value, binary bool) error {
 	result := &directResult{form: form{binary: binary}, ctx: ctx, conn: c}
-	err := c.guarded(ctx, func() error { return c.server.Handler.Query(ctx, c.session, sql, args, result) })
+	err := c.guarded(ctx, func() error { return c.server.Handler.Execute(ctx, c.session, sql, args, result) })
 	if err == nil {
 		result.finish()
 	}
@@ -158,16 +158,20 @@ func (c *conn) initDB(ctx context.Context, db string) error {
 func (c *conn) fieldList(ctx context.Context, body []byte) error {
 	d := decoder{rest: body}
 	table, pattern := d.nulString(), string(d.rest)
-	var columns []Column
-	err := c.guarded(ctx, func() (err error) {
-		columns, err = c.server.Handler.Fields(ctx, c.session, table)
+	var columns []column
+	err := c.guarded(ctx, func() error {
+		fields, err := c.server.Handler.Fields(ctx, c.session, table)
+		if err != nil {
+			return err
+		}
+		columns, err = defineAll(fields)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, col := range columns {
-		if pattern != "" && !literal.Like(pattern, col.Name) {
+		if pattern != "" && !literal.Like(pattern, col.name) {
 			continue
 		}
 		c.out.begin()

@@ -17,7 +17,7 @@ const cursorAhead = 64
 // goes on with other statements meanwhile.
 type cursor struct {
 	cancel context.CancelCauseFunc
-	head   chan []Column
+	head   chan []column
 	rows   chan []byte   // closed at the end
 	done   chan struct{} // closed after rows; err and result are then set
 	err    error
@@ -50,19 +50,20 @@ func (c *conn) startCursor(sql string, args []literal.Value) *cursor {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	cur := &cursor{
 		cancel: cancel,
-		head:   make(chan []Column),
+		head:   make(chan []column),
 		rows:   make(chan []byte, cursorAhead),
 		done:   make(chan struct{}),
 	}
 	cur.result = &cursorResult{form: form{binary: true}, ctx: ctx, head: cur.head, rows: cur.rows}
 	go cur.run(ctx, c, c.session.Clone(), sql, args)
+	c.session.ClearWarnings() // the clone has them, should it be asked for them
 	return cur
 }
 
 func (cur *cursor) run(ctx context.Context, c *conn, s *session.Session, sql string, args []literal.Value) {
 	defer close(cur.done)
 	defer close(cur.rows)
-	cur.err = c.guarded(ctx, func() error { return c.server.Handler.Query(ctx, s, sql, args, cur.result) })
+	cur.err = c.guarded(ctx, func() error { return c.server.Handler.Execute(ctx, s, sql, args, cur.result) })
 }
 
 // close stops the statement and waits for it.
@@ -81,6 +82,7 @@ func (p *prepared) closeCursor() {
 // fetch sends up to n rows of an open cursor. The terminator tells whether the
 // last row has been sent; the cursor is then closed.
 func (c *conn) fetch(ctx context.Context, body []byte) error {
+	c.session.ClearWarnings()
 	d := decoder{rest: body}
 	p, err := c.lookup(&d, "mysqld_stmt_fetch")
 	if err != nil {

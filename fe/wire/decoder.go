@@ -91,18 +91,6 @@ func (d *decoder) lenEncInt() uint64 {
 
 func (d *decoder) lenEncBytes() []byte { return d.bytes(d.lenEncInt()) }
 
-// cell reads one value of a text row; NULL is nil, the empty text is not.
-func (d *decoder) cell() []byte {
-	if len(d.rest) > 0 && d.rest[0] == 0xfb {
-		d.rest = d.rest[1:]
-		return nil
-	}
-	if b := d.lenEncBytes(); b != nil {
-		return b
-	}
-	return []byte{}
-}
-
 func appendLenEncInt(b []byte, n uint64) []byte {
 	switch {
 	case n < 0xfb:

@@ -10,7 +10,7 @@ import (
 
 // A paramType is how EXECUTE encodes a parameter.
 type paramType struct {
-	code     ColumnType
+	code     columnType
 	unsigned bool
 }
 
@@ -56,7 +56,7 @@ func decodeTypes(d *decoder, n int) []paramType {
 	const unsignedFlag = 0x80
 	types := make([]paramType, n)
 	for i := range types {
-		types[i] = paramType{code: ColumnType(d.uint8()), unsigned: d.uint8()&unsignedFlag != 0}
+		types[i] = paramType{code: columnType(d.uint8()), unsigned: d.uint8()&unsignedFlag != 0}
 	}
 	return types
 }
@@ -64,30 +64,30 @@ func decodeTypes(d *decoder, n int) []paramType {
 // decodeParam reads one value. What is missing shows in the decoder.
 func decodeParam(d *decoder, t paramType) (literal.Value, error) {
 	switch t.code {
-	case TypeNull:
+	case typeNull:
 		return literal.Null(), nil
-	case TypeTiny, TypeShort, TypeYear, TypeLong, TypeInt24, TypeLongLong:
+	case typeTiny, typeShort, typeYear, typeLong, typeInt24, typeLongLong:
 		return decodeInteger(d, t), nil
-	case TypeFloat:
+	case typeFloat:
 		return literal.Float(float64(math.Float32frombits(d.uint32()))), nil
-	case TypeDouble:
+	case typeDouble:
 		return literal.Float(math.Float64frombits(d.uint64())), nil
-	case TypeDecimal, TypeNewDecimal:
+	case typeDecimal, typeNewDecimal:
 		text := string(d.lenEncBytes())
 		if err := d.err(); err != nil {
 			return literal.Null(), err
 		}
 		return literal.Decimal(text)
-	case TypeDate:
+	case typeDate:
 		date, _ := decodeDate(d)
 		return literal.Date(date), nil
-	case TypeDatetime, TypeTimestamp:
+	case typeDatetime, typeTimestamp:
 		date, clock := decodeDate(d)
 		return literal.DateTime(date + " " + clock), nil
-	case TypeTime:
+	case typeTime:
 		return literal.Time(decodeTime(d)), nil
-	case TypeVarchar, TypeVarString, TypeString, TypeJSON, TypeEnum, TypeSet, TypeBit, TypeGeometry,
-		TypeTinyBlob, TypeMediumBlob, TypeLongBlob, TypeBlob:
+	case typeVarchar, typeVarString, typeString, typeJSON, typeEnum, typeSet, typeBit, typeGeometry,
+		typeTinyBlob, typeMediumBlob, typeLongBlob, typeBlob:
 		return literal.String(string(d.lenEncBytes())), nil
 	}
 	return literal.Null(), errno.New(errno.WrongArguments, "Incorrect arguments to mysqld_stmt_execute: no parameter type %d", t.code)
@@ -97,16 +97,16 @@ func decodeInteger(d *decoder, t paramType) literal.Value {
 	var u uint64
 	var i int64
 	switch t.code {
-	case TypeTiny:
+	case typeTiny:
 		u = uint64(d.uint8())
 		i = int64(int8(u))
-	case TypeShort, TypeYear:
+	case typeShort, typeYear:
 		u = uint64(d.uint16())
 		i = int64(int16(u))
-	case TypeLong, TypeInt24:
+	case typeLong, typeInt24:
 		u = uint64(d.uint32())
 		i = int64(int32(u))
-	case TypeLongLong:
+	case typeLongLong:
 		u = d.uint64()
 		i = int64(u)
 	}

@@ -17,7 +17,7 @@ const maxPrepared = 16382
 type prepared struct {
 	id      uint32
 	sql     string
-	columns []Column // as announced; none for a statement without rows
+	columns []column // as announced; none for a statement without rows
 	params  int
 
 	types    []paramType       // of the last EXECUTE that named them, else nil
@@ -28,7 +28,6 @@ type prepared struct {
 
 // prepare announces a statement: its parameters and its columns.
 func (c *conn) prepare(ctx context.Context, sql string) error {
-	c.session.ClearWarnings()
 	if err := checkStatement(sql); err != nil {
 		return err
 	}
@@ -39,8 +38,12 @@ func (c *conn) prepare(ctx context.Context, sql string) error {
 	if p.params > math.MaxUint16 {
 		return errno.New(errno.TooManyPlaceholders, "Prepared statement contains too many placeholders")
 	}
-	err := c.guarded(ctx, func() (err error) {
-		p.columns, err = c.server.Handler.Describe(ctx, c.session, sql)
+	err := c.guarded(ctx, func() error {
+		columns, err := c.server.Handler.Describe(ctx, c.session, sql)
+		if err != nil {
+			return err
+		}
+		p.columns, err = defineAll(columns)
 		return err
 	})
 	if err != nil {
@@ -59,12 +62,11 @@ func (c *conn) putPrepared(p *prepared) {
 	b = binary.LittleEndian.AppendUint32(b, p.id)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(p.columns)))
 	b = binary.LittleEndian.AppendUint16(b, uint16(p.params))
-	b = append(b, 0)
-	c.out.buf = binary.LittleEndian.AppendUint16(b, c.warnings())
+	c.out.buf = append(b, 0, 0, 0) // filler, no warnings
 	c.out.end()
 	if p.params > 0 {
 		for range p.params {
-			c.putDefinitions([]Column{{Name: "?", Type: TypeVarString, Charset: charsetBinary, Flags: FlagBinary}})
+			c.putDefinitions([]column{number("?", typeVarString, 0, 0)})
 		}
 		c.putInnerEOF()
 	}

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"shoal/fe/result"
+	"shoal/internal/textrow"
 )
 
 // A form encodes the rows of one result set.
 type form struct {
-	columns []Column
+	columns []column
 	binary  bool
-	cells   [][]byte // of the last decoded row, to use its memory again
+	cells   [][]byte // for decoding
 }
 
 // Faults of a handler. They reach the client as 1105 and the log as they are.
@@ -20,12 +23,13 @@ var (
 )
 
 // announce sets the columns of the result set.
-func (f *form) announce(columns []Column) error {
+func (f *form) announce(columns []result.Column) (err error) {
 	if f.columns != nil || len(columns) == 0 {
 		return errColumnsTwice
 	}
-	f.columns = columns
-	return nil
+	f.columns, err = defineAll(columns)
+	f.cells = make([][]byte, len(columns))
+	return err
 }
 
 func (f *form) appendRow(b []byte, cells [][]byte) ([]byte, error) {
@@ -37,19 +41,16 @@ func (f *form) appendRow(b []byte, cells [][]byte) ([]byte, error) {
 	case f.binary:
 		return appendBinaryRow(b, f.columns, cells)
 	}
-	return appendTextRow(b, cells), nil
+	return textrow.Append(b, cells), nil
 }
 
+// appendEncoded appends a row that is in the text protocol's form already.
 func (f *form) appendEncoded(b, row []byte) ([]byte, error) {
 	if !f.binary && f.columns != nil {
 		return append(b, row...), nil
 	}
-	d := decoder{rest: row}
-	f.cells = f.cells[:0]
-	for range f.columns {
-		f.cells = append(f.cells, d.cell())
-	}
-	if d.failed || len(d.rest) != 0 {
+	rest, err := textrow.Next(row, f.cells)
+	if err != nil || len(rest) != 0 {
 		return b, fmt.Errorf("handler: encoded row does not hold %d cells", len(f.columns))
 	}
 	return f.appendRow(b, f.cells)
@@ -65,11 +66,11 @@ type directResult struct {
 	info     string
 }
 
-func (r *directResult) Columns(columns []Column) error {
+func (r *directResult) Columns(columns []result.Column) error {
 	if err := r.announce(columns); err != nil {
 		return err
 	}
-	r.conn.putResultHead(columns)
+	r.conn.putResultHead(r.columns)
 	r.conn.putInnerEOF()
 	return nil
 }
@@ -121,18 +122,18 @@ func (r *directResult) finish() {
 type cursorResult struct {
 	form
 	ctx      context.Context
-	head     chan<- []Column
+	head     chan<- []column
 	rows     chan<- []byte
 	affected uint64
 	info     string
 }
 
-func (r *cursorResult) Columns(columns []Column) error {
+func (r *cursorResult) Columns(columns []result.Column) error {
 	if err := r.announce(columns); err != nil {
 		return err
 	}
 	select {
-	case r.head <- columns:
+	case r.head <- r.columns:
 		return nil
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)

@@ -8,71 +8,55 @@ import (
 	"strings"
 )
 
-// appendTextRow appends a row of the text protocol.
-func appendTextRow(b []byte, cells [][]byte) []byte {
-	for _, cell := range cells {
-		if cell == nil {
-			b = append(b, 0xfb)
-			continue
-		}
-		b = appendLenEncString(b, cell)
-	}
-	return b
-}
-
 // appendBinaryRow appends a row of the binary protocol. It fails on a cell
 // which is not a text of its column's type.
-func appendBinaryRow(b []byte, columns []Column, cells [][]byte) ([]byte, error) {
+func appendBinaryRow(b []byte, columns []column, cells [][]byte) ([]byte, error) {
 	b = append(b, 0x00)
 	nulls := len(b)
 	b = append(b, make([]byte, (len(columns)+7+2)/8)...)
 	for i, cell := range cells {
-		if cell == nil || columns[i].Type == TypeNull {
+		if cell == nil || columns[i].code == typeNull {
 			b[nulls+(i+2)/8] |= 1 << ((i + 2) % 8)
 			continue
 		}
 		var err error
 		if b, err = appendBinaryCell(b, &columns[i], cell); err != nil {
-			return b, fmt.Errorf("column %q: %.80q is not a text of column type %d: %w", columns[i].Name, cell, columns[i].Type, err)
+			return b, fmt.Errorf("column %q: %.80q is not a text of column type %d: %w", columns[i].name, cell, columns[i].code, err)
 		}
 	}
 	return b, nil
 }
 
-func appendBinaryCell(b []byte, c *Column, cell []byte) ([]byte, error) {
-	switch c.Type {
-	case TypeTiny:
-		n, err := parseInteger(cell, c.Flags, 8)
+func appendBinaryCell(b []byte, c *column, cell []byte) ([]byte, error) {
+	switch c.code {
+	case typeTiny:
+		n, err := parseInteger(cell, 8)
 		return append(b, byte(n)), err
-	case TypeShort, TypeYear:
-		n, err := parseInteger(cell, c.Flags, 16)
+	case typeShort:
+		n, err := parseInteger(cell, 16)
 		return binary.LittleEndian.AppendUint16(b, uint16(n)), err
-	case TypeLong, TypeInt24:
-		n, err := parseInteger(cell, c.Flags, 32)
+	case typeLong:
+		n, err := parseInteger(cell, 32)
 		return binary.LittleEndian.AppendUint32(b, uint32(n)), err
-	case TypeLongLong:
-		n, err := parseInteger(cell, c.Flags, 64)
-		return binary.LittleEndian.AppendUint64(b, n), err
-	case TypeFloat:
+	case typeLongLong:
+		n, err := parseInteger(cell, 64)
+		return binary.LittleEndian.AppendUint64(b, uint64(n)), err
+	case typeFloat:
 		f, err := strconv.ParseFloat(string(cell), 32)
 		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(f))), err
-	case TypeDouble:
+	case typeDouble:
 		f, err := strconv.ParseFloat(string(cell), 64)
 		return binary.LittleEndian.AppendUint64(b, math.Float64bits(f)), err
-	case TypeDate, TypeDatetime, TypeTimestamp:
+	case typeDate, typeDatetime:
 		return appendBinaryDate(b, string(cell))
-	case TypeTime:
+	case typeTime:
 		return appendBinaryTime(b, string(cell))
 	}
 	return appendLenEncString(b, cell), nil
 }
 
-func parseInteger(cell []byte, flags uint16, bits int) (uint64, error) {
-	if flags&FlagUnsigned != 0 {
-		return strconv.ParseUint(string(cell), 10, bits)
-	}
-	n, err := strconv.ParseInt(string(cell), 10, bits)
-	return uint64(n), err
+func parseInteger(cell []byte, bits int) (int64, error) {
+	return strconv.ParseInt(string(cell), 10, bits)
 }
 
 // appendBinaryDate appends a date or datetime in the shortest of its forms of

@@ -14,6 +14,7 @@ import (
 
 	"shoal/fe/errno"
 	"shoal/fe/literal"
+	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/wire"
 )
@@ -28,7 +29,8 @@ type testHandler struct {
 	processes *session.Processes
 }
 
-func (h *testHandler) Query(ctx context.Context, s *session.Session, sql string, args []literal.Value, w wire.ResultWriter) error {
+func (h *testHandler) Execute(ctx context.Context, s *session.Session, sql string, args []literal.Value, w result.Writer) error {
+	s.ClearWarnings()
 	verb, rest, _ := strings.Cut(sql, " ")
 	switch verb {
 	case "rows": // n rows of a number and a text of size bytes: rows n size
@@ -65,7 +67,7 @@ func (h *testHandler) Query(ctx context.Context, s *session.Session, sql string,
 	case "panic":
 		panic("the handler is broken")
 	case "brokenrow":
-		if err := w.Columns([]wire.Column{wire.Int("n")}); err != nil {
+		if err := w.Columns([]result.Column{{Name: "n", Type: "int"}}); err != nil {
 			return err
 		}
 		return w.Row([][]byte{[]byte("1"), []byte("2")})
@@ -78,12 +80,12 @@ func (h *testHandler) Query(ctx context.Context, s *session.Session, sql string,
 	return errno.New(errno.Syntax, "You have an error in your SQL syntax near '%s'", sql)
 }
 
-func (h *testHandler) rows(rest string, w wire.ResultWriter) error {
+func (h *testHandler) rows(rest string, w result.Writer) error {
 	var n, size int
 	if _, err := fmt.Sscan(rest, &n, &size); err != nil {
 		return err
 	}
-	if err := w.Columns([]wire.Column{wire.BigInt("n"), wire.String("s")}); err != nil {
+	if err := w.Columns([]result.Column{{Name: "n", Type: "bigint"}, {Name: "s", Type: "text"}}); err != nil {
 		return err
 	}
 	text := []byte(strings.Repeat("x", size))
@@ -95,7 +97,7 @@ func (h *testHandler) rows(rest string, w wire.ResultWriter) error {
 	return nil
 }
 
-func (h *testHandler) hang(ctx context.Context, w wire.ResultWriter) error {
+func (h *testHandler) hang(ctx context.Context, w result.Writer) error {
 	if err := oneRow(w, []byte("first")); err != nil {
 		return err
 	}
@@ -108,10 +110,10 @@ func (h *testHandler) hang(ctx context.Context, w wire.ResultWriter) error {
 	return ctx.Err()
 }
 
-func oneRow(w wire.ResultWriter, cells ...[]byte) error {
-	columns := make([]wire.Column, len(cells))
+func oneRow(w result.Writer, cells ...[]byte) error {
+	columns := make([]result.Column, len(cells))
 	for i := range columns {
-		columns[i] = wire.Varchar(fmt.Sprint("c", i), 0)
+		columns[i] = result.Column{Name: fmt.Sprint("c", i), Type: "varchar(20)"}
 	}
 	if err := w.Columns(columns); err != nil {
 		return err
@@ -119,7 +121,7 @@ func oneRow(w wire.ResultWriter, cells ...[]byte) error {
 	return w.Row(cells)
 }
 
-func echo(args []literal.Value, w wire.ResultWriter) error {
+func echo(args []literal.Value, w result.Writer) error {
 	cells := make([][]byte, len(args))
 	for i, a := range args {
 		cells[i] = fmt.Appendf(nil, "%d:%s", a.Kind(), a.Text())
@@ -130,19 +132,21 @@ func echo(args []literal.Value, w wire.ResultWriter) error {
 	return oneRow(w, cells...)
 }
 
-var typeColumns = []wire.Column{
-	wire.Boolean("b"), wire.TinyInt("t"), wire.SmallInt("s"), wire.Int("i"), wire.BigInt("l"), wire.BigInt("u").Unsigned(),
-	wire.LargeInt("ll"), wire.Float("f"), wire.Double("d"), wire.Decimal("dec", 10, 2), wire.Date("da"), wire.DateTime("dt", 0),
-	wire.DateTime("dt6", 6), wire.Time("ti", 0), wire.Char("c", 3), wire.Varchar("vc", 5), wire.String("st"), wire.JSON("j"), wire.Null("n"),
+var typeColumns = []result.Column{
+	{Name: "b", Type: "boolean"}, {Name: "t", Type: "tinyint"}, {Name: "s", Type: "smallint"}, {Name: "i", Type: "int"},
+	{Name: "l", Type: "bigint"}, {Name: "ll", Type: "largeint"}, {Name: "f", Type: "float"}, {Name: "d", Type: "double"},
+	{Name: "dec", Type: "decimal(10,2)"}, {Name: "da", Type: "date"}, {Name: "dt", Type: "datetime"}, {Name: "dt6", Type: "datetime(6)"},
+	{Name: "ti", Type: "time"}, {Name: "c", Type: "char(3)"}, {Name: "vc", Type: "varchar(5)"}, {Name: "st", Type: "text"},
+	{Name: "j", Type: "json"}, {Name: "bl", Type: "blob"}, {Name: "n", Type: "null"},
 }
 
 var typeRow = []string{
-	"1", "-128", "-32768", "2147483647", "-9223372036854775808", "18446744073709551615",
-	"-170141183460469231731687303715884105728", "1.5", "-2.25e-10", "12.50", "2024-02-29", "2024-02-29 12:34:56",
-	"2024-02-29 00:00:00.000001", "-30:00:01", "abc", "", "text", `{"a":1}`,
+	"1", "-128", "-32768", "2147483647", "-9223372036854775808", "-170141183460469231731687303715884105728", "1.5", "-2.25e-10",
+	"12.50", "2024-02-29", "2024-02-29 12:34:56", "2024-02-29 00:00:00.000001",
+	"-30:00:01.500000", "abc", "", "text", `{"a":1}`, "\x00\xff",
 }
 
-func types(w wire.ResultWriter) error {
+func types(w result.Writer) error {
 	if err := w.Columns(typeColumns); err != nil {
 		return err
 	}
@@ -156,35 +160,35 @@ func types(w wire.ResultWriter) error {
 	return w.Row(make([][]byte, len(typeColumns)))
 }
 
-func encoded(w wire.ResultWriter) error {
-	if err := w.Columns([]wire.Column{wire.Int("n"), wire.String("s")}); err != nil {
+func encoded(w result.Writer) error {
+	if err := w.Columns([]result.Column{{Name: "n", Type: "int"}, {Name: "s", Type: "text"}}); err != nil {
 		return err
 	}
 	return errors.Join(w.EncodedRow([]byte("\x0242\x02ok")), w.EncodedRow([]byte("\xfb\x00")))
 }
 
-func (h *testHandler) Describe(_ context.Context, _ *session.Session, sql string) ([]wire.Column, error) {
+func (h *testHandler) Describe(_ context.Context, _ *session.Session, sql string) ([]result.Column, error) {
 	verb, _, _ := strings.Cut(sql, " ")
 	switch verb {
 	case "rows":
-		return []wire.Column{wire.BigInt("n"), wire.String("s")}, nil
+		return []result.Column{{Name: "n", Type: "bigint"}, {Name: "s", Type: "text"}}, nil
 	case "types":
 		return typeColumns, nil
 	case "encoded":
-		return []wire.Column{wire.Int("n"), wire.String("s")}, nil
+		return []result.Column{{Name: "n", Type: "int"}, {Name: "s", Type: "text"}}, nil
 	case "echo", "hang", "failing":
-		return []wire.Column{wire.Varchar("c0", 0)}, nil
+		return []result.Column{{Name: "c0", Type: "varchar(20)"}}, nil
 	case "kill":
 		return nil, errno.New(errno.UnsupportedPrepared, "This command is not supported in the prepared statement protocol yet")
 	}
 	return nil, nil
 }
 
-func (h *testHandler) Fields(_ context.Context, _ *session.Session, table string) ([]wire.Column, error) {
+func (h *testHandler) Fields(_ context.Context, _ *session.Session, table string) ([]result.Column, error) {
 	if table != "t" {
 		return nil, errno.New(errno.NoSuchTable, "Table 'd.%s' doesn't exist", table)
 	}
-	return []wire.Column{wire.Int("id"), wire.String("name")}, nil
+	return []result.Column{{Name: "id", Type: "int"}, {Name: "name", Type: "text"}}, nil
 }
 
 func (h *testHandler) Use(_ context.Context, s *session.Session, db string) error {
