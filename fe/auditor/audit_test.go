@@ -1,0 +1,251 @@
+package auditor
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal/fe/kafka"
+	"shoal/fe/state/ledger"
+	"shoal/internal/offsets"
+	backendv1 "shoal/proto/backend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+var (
+	oldTopic, newTopic = kafka.TopicID{1}, kafka.TopicID{2}
+	noon               = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+)
+
+func testJob() *raftlogv1.Job {
+	return &raftlogv1.Job{
+		Id: 7, State: raftlogv1.JobState_JOB_STATE_RUNNING, Generation: 3, LockDurationMs: 30_000,
+		Load: &typesv1.RoutineLoad{Topic: "orders", GroupId: "g"},
+	}
+}
+
+// book is a ledger of partition 0 that is settled below an offset and in
+// ranges given as pairs.
+func book(settled int64, pairs ...int64) ledger.View {
+	v := ledger.View{Key: ledger.Key{TopicID: oldTopic}, Settled: settled}
+	for i := 0; i < len(pairs); i += 2 {
+		v.Ranges = append(v.Ranges, offsets.Range{First: pairs[i], Last: pairs[i+1]})
+	}
+	return v
+}
+
+func view(topic kafka.TopicID, p kafka.Partition) *kafka.View {
+	return &kafka.View{Topic: kafka.Topic{Name: "orders", ID: topic, Partitions: []int32{0}}, Partitions: map[int32]kafka.Partition{0: p}}
+}
+
+// at is a partition: log start, stable end, end, group start, lag.
+func at(start, stable, end, spso, lag int64) kafka.Partition {
+	return kafka.Partition{Log: kafka.Log{Start: start, StableEnd: stable, End: end}, Position: kafka.Position{Start: spso, Lag: lag}}
+}
+
+// tell writes a plan on one line.
+func tell(p Plan) string {
+	var out []string
+	for _, c := range p.Commands {
+		out = append(out, tellCommand(c))
+	}
+	for _, probe := range p.Probes {
+		out = append(out, fmt.Sprintf("probe %v sure %v", probe.Ask, probe.Sure))
+	}
+	return strings.Join(out, "; ")
+}
+
+func tellCommand(c *raftlogv1.Command) string {
+	switch body := c.GetBody().(type) {
+	case *raftlogv1.Command_AddLedgers:
+		s := body.AddLedgers.Starts[0]
+		return fmt.Sprintf("open topic %d partition %d at %d", s.TopicId[0], s.Partition, s.Start)
+	case *raftlogv1.Command_SettleOffsets:
+		p := body.SettleOffsets.Partitions[0]
+		return fmt.Sprintf("settle topic %d void %v expired %v", p.TopicId[0], ranges(p.Void), ranges(p.Expired))
+	case *raftlogv1.Command_ChangeJobState:
+		return fmt.Sprintf("pause(%d) %s", body.ChangeJobState.ReasonCode, body.ChangeJobState.Reason)
+	case *raftlogv1.Command_ForgetVoids:
+		return fmt.Sprintf("forget through %d", body.ForgetVoids.ThroughIndex)
+	}
+	return "nothing"
+}
+
+func TestPlan(t *testing.T) {
+	crowded := book(0)
+	for i := range int64(40) {
+		crowded.Ranges = append(crowded.Ranges, offsets.Range{First: 10*i + 5, Last: 10*i + 9})
+	}
+	tests := []struct {
+		name string
+		l    ledger.View
+		view *kafka.View
+		want string
+	}{
+		{"all settled", book(10), view(oldTopic, at(0, 10, 10, 10, 0)), ""},
+		{"still to be delivered", book(5, 8, 9), view(oldTopic, at(0, 20, 20, 5, 13)), ""},
+		{"below the group's start", book(5, 8, 9), view(oldTopic, at(0, 20, 20, 12, 8)), "probe 5-7,10-11 sure 5-7,10-11"},
+		{"no lag, start trails", book(5, 8, 9), view(oldTopic, at(0, 20, 20, 0, 0)), "probe 5-7,10-19 sure 5-7,10-19"},
+		{"no lag, open transaction", book(5), view(oldTopic, at(0, 8, 20, 0, 0)), "probe 5-7 sure 5-7"},
+		{"retention was faster", book(5), view(oldTopic, at(9, 20, 20, 5, 11)), "probe 5-8 sure 5-8"},
+		{"group unknown", book(5), view(oldTopic, at(0, 20, 20, -1, -1)), ""},
+		{"start beyond the log", book(5), view(oldTopic, at(0, 20, 20, 1000, -900)), "probe 5-19 sure 5-19"},
+		{"crowded: only holes", crowded, view(oldTopic, at(0, 900, 900, 0, 500)), ""},
+		{"new partition", ledger.View{Key: ledger.Key{TopicID: oldTopic, Partition: 9}}, view(oldTopic, at(3, 20, 20, -1, -1)), "open topic 1 partition 0 at 0"},
+		{"created again", book(5, 8, 9), view(newTopic, at(0, 20, 20, -1, -1)), "open topic 2 partition 0 at 0"},
+		{"broker away", book(5), &kafka.View{Err: kafka.ErrUnreachable}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := Input{Now: noon, Job: testJob(), Before: []ledger.View{tt.l}, After: []ledger.View{tt.l}, View: tt.view}
+			plan := New().Plan(in)
+			if tt.name == "crowded: only holes" {
+				if len(plan.Probes) != 1 || plan.Probes[0].Ask.Count() != 200 || len(plan.Probes[0].Sure) != 0 {
+					t.Errorf("got %s, want the 200 offsets between ranges and none of them sure", tell(plan))
+				}
+				return
+			}
+			if got := tell(plan); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A partition that settles nothing for twice the lock is probed whole, and
+// what is found there does not pause: it may still be delivered.
+func TestStuck(t *testing.T) {
+	a := New()
+	l := book(5)
+	in := Input{Now: noon, Job: testJob(), After: []ledger.View{l}, View: view(oldTopic, at(0, 20, 30, 5, 25))}
+	for _, tt := range []struct {
+		after time.Duration
+		want  string
+	}{{0, ""}, {59 * time.Second, ""}, {60 * time.Second, "probe 5-19 sure none"}, {61 * time.Second, ""}} {
+		in.Now = noon.Add(tt.after)
+		if got := tell(a.Plan(in)); got != tt.want {
+			t.Errorf("after %v: %q, want %q", tt.after, got, tt.want)
+		}
+	}
+	in.After[0].Loaded = 1
+	if got := tell(a.Plan(in)); got != "" {
+		t.Errorf("it moves again, yet: %s", got)
+	}
+}
+
+func TestTruncated(t *testing.T) {
+	a := New()
+	l := book(5, 8, 9)
+	in := Input{Job: testJob(), Before: []ledger.View{l}, After: []ledger.View{l}, View: view(oldTopic, at(0, 9, 9, 5, 4))}
+	steps := []struct {
+		after time.Duration
+		end   int64
+		want  string
+	}{
+		{0, 9, ""},
+		{9 * time.Second, 9, ""},
+		{9500 * time.Millisecond, 10, ""}, // the new leader has caught up
+		{11 * time.Second, 9, ""},
+		{21 * time.Second, 9, "pause(105) topic 'orders', partition 0: the log ends at offset 9, but offsets up to 9 are settled"},
+	}
+	for _, s := range steps {
+		in.Now = noon.Add(s.after)
+		in.View.Partitions[0] = at(0, s.end, s.end, 5, 4)
+		if got := tell(a.Plan(in)); got != s.want && (s.want == "" || !strings.HasPrefix(got, s.want)) {
+			t.Errorf("after %v: %q, want %q", s.after, got, s.want)
+		}
+	}
+}
+
+func TestReplacedTopic(t *testing.T) {
+	a := New()
+	fresh := ledger.View{Key: ledger.Key{TopicID: newTopic}}
+	in := Input{Now: noon, Job: testJob(), After: []ledger.View{book(5, 8, 9), fresh}, View: view(newTopic, at(0, 20, 20, 0, 20))}
+	if got := tell(a.Plan(in)); got != "" {
+		t.Errorf("at once: %s", got)
+	}
+	in.Now = noon.Add(confirmAfter)
+	if got := tell(a.Plan(in)); got != "settle topic 1 void none expired 5-7" {
+		t.Errorf("later: %q", got)
+	}
+}
+
+func set(pairs ...int64) (out []*typesv1.OffsetRange) {
+	for i := 0; i < len(pairs); i += 2 {
+		out = append(out, &typesv1.OffsetRange{First: pairs[i], Last: pairs[i+1]})
+	}
+	return out
+}
+
+func TestJudge(t *testing.T) {
+	a := New()
+	probe := Probe{Key: ledger.Key{TopicID: oldTopic}, Ask: offsets.Of(offsets.Range{First: 5, Last: 20}), Sure: offsets.Of(offsets.Range{First: 5, Last: 12})}
+	held := &backendv1.ProbeResponse{Held: set(10, 15)}
+	steps := []struct {
+		after  time.Duration
+		answer *backendv1.ProbeResponse
+		want   string
+	}{
+		{0, &backendv1.ProbeResponse{Void: set(0, 6), Expired: set(6, 7), Held: set(13, 20)}, "settle topic 1 void 5-6 expired 7"},
+		{0, &backendv1.ProbeResponse{Held: set(13, 20)}, ""}, // the group still has them
+		{0, held, ""},
+		{5 * time.Second, &backendv1.ProbeResponse{}, ""}, // settled meanwhile
+		{10 * time.Second, held, ""},
+		{15 * time.Second, held, ""},
+		{20 * time.Second, held, "pause(105) topic 'orders', partition 0: offsets 10-12 hold records"},
+	}
+	for _, s := range steps {
+		got := tell(Plan{Commands: a.Judge(testJob(), probe, s.answer, noon.Add(s.after))})
+		if got != s.want && !(strings.HasPrefix(s.want, "pause") && strings.HasPrefix(got, s.want)) {
+			t.Errorf("after %v: %q, want %q", s.after, got, s.want)
+		}
+	}
+}
+
+func TestForget(t *testing.T) {
+	job := testJob()
+	job.Tasks = []*raftlogv1.Task{{Id: 1, Epoch: 4, BackendId: 9}, {Id: 2, Epoch: 5, BackendId: 9}, {Id: 3, Epoch: 6}}
+	status := func(task, epoch, index uint64) *backendv1.TaskStatus {
+		return &backendv1.TaskStatus{Task: &backendv1.TaskRef{TaskId: task, Epoch: epoch}, OpenIndex: index}
+	}
+	both := []*backendv1.TaskStatus{status(1, 4, 100), status(2, 5, 90)}
+	remembered := []ledger.View{{Remembered: 2}}
+	tests := []struct {
+		name     string
+		ledgers  []ledger.View
+		statuses []*backendv1.TaskStatus
+		want     string
+	}{
+		{"the least of all", remembered, both, "forget through 90"},
+		{"nothing remembered", []ledger.View{{}}, both, "nothing"},
+		{"a task not heard of", remembered, both[:1], "nothing"},
+		{"heard at an older epoch", remembered, []*backendv1.TaskStatus{both[0], status(2, 4, 90)}, "nothing"},
+		{"a task that never polled", remembered, []*backendv1.TaskStatus{both[0], status(2, 5, 0)}, "nothing"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := New()
+			if got := tellCommand(a.Forget(job, tt.ledgers, tt.statuses, noon)); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			if got := tellCommand(a.Forget(job, tt.ledgers, tt.statuses, noon.Add(time.Minute))); got != "nothing" && tt.want != "nothing" {
+				t.Errorf("and again without need: %s", got)
+			}
+		})
+	}
+}
+
+func TestChunk(t *testing.T) {
+	if got := chunk(offsets.Of(offsets.Range{First: 0, Last: 9}, offsets.Range{First: 100, Last: 1e9})); got.Count() != maxProbeOffsets || got[1].First != 100 {
+		t.Errorf("chunk = %v", got)
+	}
+	var many offsets.Set
+	for i := range int64(1000) {
+		many = append(many, offsets.Range{First: 2 * i, Last: 2 * i})
+	}
+	if got := chunk(many); len(got) != maxProbeRanges {
+		t.Errorf("%d ranges, want %d", len(got), maxProbeRanges)
+	}
+}

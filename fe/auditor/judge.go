@@ -1,0 +1,151 @@
+package auditor
+
+import (
+	"fmt"
+	"time"
+
+	"shoal/fe/state/ledger"
+	"shoal/internal/offsets"
+	backendv1 "shoal/proto/backend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+// codeCannotResume is Doris's CANNOT_RESUME_ERR: a person is needed.
+const codeCannotResume = 105
+
+// Judge says what follows from the answer to a probe: void and expired offsets
+// are settled; records that nobody will deliver pause the job, once a later
+// look saw them too.
+func (a *Audit) Judge(job *raftlogv1.Job, probe Probe, answer *backendv1.ProbeResponse, now time.Time) []*raftlogv1.Command {
+	var commands []*raftlogv1.Command
+	void := ranges(answer.Void).Intersect(probe.Ask)
+	expired := ranges(answer.Expired).Intersect(probe.Ask).Subtract(void)
+	held := ranges(answer.Held).Intersect(probe.Sure)
+	if len(void)+len(expired) > 0 {
+		settle := newSettle(job)
+		settle.add(probe.Key, void, expired)
+		commands = append(commands, settle.command(now))
+	}
+	if confirmed := a.confirm(probe.Key, held, now); len(confirmed) > 0 {
+		commands = append(commands, pause(job, now, fmt.Sprintf(
+			"topic '%s', partition %d: offsets %s hold records that are not loaded, and share group '%s' will not deliver them again: its start offset was moved past them, or they reached the delivery limit. RESUME ROUTINE LOAD reads them again",
+			job.Load.Topic, probe.Partition, shorten(confirmed), job.Load.GroupId)))
+	}
+	return commands
+}
+
+// confirm is the part of held that was seen confirmAfter ago as well.
+func (a *Audit) confirm(key ledger.Key, held offsets.Set, now time.Time) offsets.Set {
+	seen, ok := a.held[key]
+	still := seen.set.Intersect(held)
+	switch {
+	case len(held) == 0:
+		delete(a.held, key)
+	case !ok || len(still) == 0:
+		a.held[key] = sighting{since: now, set: held}
+	case now.Sub(seen.since) >= confirmAfter:
+		delete(a.held, key)
+		return still
+	default:
+		a.held[key] = sighting{since: seen.since, set: still}
+	}
+	return nil
+}
+
+// shorten names a few ranges of many.
+func shorten(s offsets.Set) string {
+	const most = 5
+	if len(s) <= most {
+		return s.String()
+	}
+	return fmt.Sprintf("%s and %d more ranges, %d offsets in all,", s[:most], len(s)-most, s.Count())
+}
+
+// Forget drops what ledgers remember of void and expired offsets, as far as no
+// open txn can hold one of them: up to the least open index of the job's
+// tasks. nil if there is nothing to drop, or it was done a moment ago. statuses
+// has those of tasks at their current epoch.
+func (a *Audit) Forget(job *raftlogv1.Job, ledgers []ledger.View, statuses []*backendv1.TaskStatus, now time.Time) *raftlogv1.Command {
+	remembered := 0
+	for _, l := range ledgers {
+		remembered += l.Remembered
+	}
+	if remembered == 0 || now.Sub(a.forgetAt) < forgetEvery {
+		return nil
+	}
+	through, known := leastOpenIndex(job, statuses)
+	if !known || through <= a.forgotten {
+		return nil
+	}
+	a.forgotten, a.forgetAt = through, now
+	return &raftlogv1.Command{AtMs: now.UnixMilli(), Body: &raftlogv1.Command_ForgetVoids{
+		ForgetVoids: &raftlogv1.ForgetVoids{JobId: job.Id, ThroughIndex: through},
+	}}
+}
+
+// leastOpenIndex is not known while a task that may commit has not been heard
+// of. Tasks without a backend cannot: their epoch was raised.
+func leastOpenIndex(job *raftlogv1.Job, statuses []*backendv1.TaskStatus) (least uint64, known bool) {
+	byTask := make(map[uint64]*backendv1.TaskStatus, len(statuses))
+	for _, s := range statuses {
+		byTask[s.Task.GetTaskId()] = s
+	}
+	for _, task := range job.Tasks {
+		if task.BackendId == 0 {
+			continue
+		}
+		s := byTask[task.Id]
+		if s == nil || s.Task.GetEpoch() != task.Epoch || s.OpenIndex == 0 {
+			return 0, false
+		}
+		if !known || s.OpenIndex < least {
+			least, known = s.OpenIndex, true
+		}
+	}
+	return least, known
+}
+
+// settlement is a SettleOffsets in the making.
+type settlement struct{ body *raftlogv1.SettleOffsets }
+
+func newSettle(job *raftlogv1.Job) settlement {
+	return settlement{&raftlogv1.SettleOffsets{JobId: job.Id, Generation: job.Generation}}
+}
+
+func (s settlement) add(key ledger.Key, void, expired offsets.Set) {
+	s.body.Partitions = append(s.body.Partitions, &typesv1.PartitionOffsets{
+		TopicId: key.TopicID[:], Partition: key.Partition, Void: wire(void), Expired: wire(expired),
+	})
+}
+
+func (s settlement) empty() bool { return len(s.body.Partitions) == 0 }
+
+func (s settlement) command(now time.Time) *raftlogv1.Command {
+	return &raftlogv1.Command{AtMs: now.UnixMilli(), Body: &raftlogv1.Command_SettleOffsets{SettleOffsets: s.body}}
+}
+
+// pause stops the job for a person to decide.
+func pause(job *raftlogv1.Job, now time.Time, reason string) *raftlogv1.Command {
+	return &raftlogv1.Command{AtMs: now.UnixMilli(), Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
+		JobId: job.Id, From: job.State, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: codeCannotResume, Reason: reason,
+	}}}
+}
+
+// ranges reads offsets off a message.
+func ranges(list []*typesv1.OffsetRange) offsets.Set {
+	rs := make([]offsets.Range, len(list))
+	for i, r := range list {
+		rs[i] = offsets.Range{First: r.First, Last: r.Last}
+	}
+	return offsets.Of(rs...)
+}
+
+// wire puts offsets into a message.
+func wire(s offsets.Set) []*typesv1.OffsetRange {
+	out := make([]*typesv1.OffsetRange, len(s))
+	for i, r := range s {
+		out[i] = &typesv1.OffsetRange{First: r.First, Last: r.Last}
+	}
+	return out
+}
