@@ -74,6 +74,7 @@ type Table struct {
 type Request struct {
 	SQL      string
 	Explain  bool // answer the plan instead of the rows
+	Describe bool // answer the columns and no rows
 	Tables   []Table
 	TimeZone string
 }
@@ -105,8 +106,11 @@ func (e *Engine) Query(ctx context.Context, req Request, columns func([]ResultCo
 		return err
 	}
 	text := req.SQL
-	if req.Explain {
+	switch {
+	case req.Explain:
 		text = "EXPLAIN " + text
+	case req.Describe:
+		text = "SELECT * FROM (" + text + ") LIMIT 0"
 	}
 	rows, err := in.query(ctx, text)
 	if err != nil {

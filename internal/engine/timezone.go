@@ -43,3 +43,12 @@ func readZone(name string) (timeZone, error) {
 	}
 	return timeZone{location, name}, nil
 }
+
+// Location is a time zone as MySQL spells it, UTC for one that Query refuses.
+func Location(name string) *time.Location {
+	zone, err := readZone(name)
+	if err != nil {
+		return time.UTC
+	}
+	return zone.location
+}

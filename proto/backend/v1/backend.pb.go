@@ -149,6 +149,67 @@ func (TaskStatus_Phase) EnumDescriptor() ([]byte, []int) {
 	return file_backend_v1_backend_proto_rawDescGZIP(), []int{4, 0}
 }
 
+type QueryError_Kind int32
+
+const (
+	QueryError_KIND_UNSPECIFIED    QueryError_Kind = 0
+	QueryError_KIND_FAILED         QueryError_Kind = 1
+	QueryError_KIND_SYNTAX         QueryError_Kind = 2
+	QueryError_KIND_REFUSED        QueryError_Kind = 3
+	QueryError_KIND_UNKNOWN_TABLE  QueryError_Kind = 4
+	QueryError_KIND_UNKNOWN_COLUMN QueryError_Kind = 5
+	QueryError_KIND_OUT_OF_MEMORY  QueryError_Kind = 6
+)
+
+// Enum value maps for QueryError_Kind.
+var (
+	QueryError_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_FAILED",
+		2: "KIND_SYNTAX",
+		3: "KIND_REFUSED",
+		4: "KIND_UNKNOWN_TABLE",
+		5: "KIND_UNKNOWN_COLUMN",
+		6: "KIND_OUT_OF_MEMORY",
+	}
+	QueryError_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED":    0,
+		"KIND_FAILED":         1,
+		"KIND_SYNTAX":         2,
+		"KIND_REFUSED":        3,
+		"KIND_UNKNOWN_TABLE":  4,
+		"KIND_UNKNOWN_COLUMN": 5,
+		"KIND_OUT_OF_MEMORY":  6,
+	}
+)
+
+func (x QueryError_Kind) Enum() *QueryError_Kind {
+	p := new(QueryError_Kind)
+	*p = x
+	return p
+}
+
+func (x QueryError_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (QueryError_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_backend_v1_backend_proto_enumTypes[2].Descriptor()
+}
+
+func (QueryError_Kind) Type() protoreflect.EnumType {
+	return &file_backend_v1_backend_proto_enumTypes[2]
+}
+
+func (x QueryError_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use QueryError_Kind.Descriptor instead.
+func (QueryError_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{16, 0}
+}
+
 // Leadership says on whose behalf a call is made: terms are ordered within an
 // incarnation of the cluster.
 type Leadership struct {
@@ -1301,9 +1362,12 @@ func (x *Cell) GetValue() []byte {
 type QueryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// DuckDB's SQL, already rewritten from MySQL's.
-	Sql           string        `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`
-	Tables        []*QueryTable `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"`
-	TimeZone      string        `protobuf:"bytes,3,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	Sql      string        `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`
+	Tables   []*QueryTable `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"`
+	TimeZone string        `protobuf:"bytes,3,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// Answer the plan, or only the columns, instead of the rows.
+	Explain       bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
+	Describe      bool `protobuf:"varint,5,opt,name=describe,proto3" json:"describe,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1359,6 +1423,66 @@ func (x *QueryRequest) GetTimeZone() string {
 	return ""
 }
 
+func (x *QueryRequest) GetExplain() bool {
+	if x != nil {
+		return x.Explain
+	}
+	return false
+}
+
+func (x *QueryRequest) GetDescribe() bool {
+	if x != nil {
+		return x.Describe
+	}
+	return false
+}
+
+// QueryError is the status detail of an error that the query's writer can do
+// something about.
+type QueryError struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          QueryError_Kind        `protobuf:"varint,1,opt,name=kind,proto3,enum=shoal.backend.v1.QueryError_Kind" json:"kind,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueryError) Reset() {
+	*x = QueryError{}
+	mi := &file_backend_v1_backend_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueryError) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueryError) ProtoMessage() {}
+
+func (x *QueryError) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
+func (*QueryError) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *QueryError) GetKind() QueryError_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return QueryError_KIND_UNSPECIFIED
+}
+
 type QueryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Body:
@@ -1372,7 +1496,7 @@ type QueryResponse struct {
 
 func (x *QueryResponse) Reset() {
 	*x = QueryResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[16]
+	mi := &file_backend_v1_backend_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1508,7 @@ func (x *QueryResponse) String() string {
 func (*QueryResponse) ProtoMessage() {}
 
 func (x *QueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[16]
+	mi := &file_backend_v1_backend_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1521,7 @@ func (x *QueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryResponse.ProtoReflect.Descriptor instead.
 func (*QueryResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{16}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *QueryResponse) GetBody() isQueryResponse_Body {
@@ -1452,7 +1576,7 @@ type ResultColumn struct {
 
 func (x *ResultColumn) Reset() {
 	*x = ResultColumn{}
-	mi := &file_backend_v1_backend_proto_msgTypes[17]
+	mi := &file_backend_v1_backend_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1588,7 @@ func (x *ResultColumn) String() string {
 func (*ResultColumn) ProtoMessage() {}
 
 func (x *ResultColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[17]
+	mi := &file_backend_v1_backend_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1601,7 @@ func (x *ResultColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumn.ProtoReflect.Descriptor instead.
 func (*ResultColumn) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{17}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResultColumn) GetName() string {
@@ -1503,7 +1627,7 @@ type ResultSchema struct {
 
 func (x *ResultSchema) Reset() {
 	*x = ResultSchema{}
-	mi := &file_backend_v1_backend_proto_msgTypes[18]
+	mi := &file_backend_v1_backend_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1639,7 @@ func (x *ResultSchema) String() string {
 func (*ResultSchema) ProtoMessage() {}
 
 func (x *ResultSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[18]
+	mi := &file_backend_v1_backend_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1652,7 @@ func (x *ResultSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultSchema.ProtoReflect.Descriptor instead.
 func (*ResultSchema) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{18}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ResultSchema) GetColumns() []*ResultColumn {
@@ -1550,7 +1674,7 @@ type RowBatch struct {
 
 func (x *RowBatch) Reset() {
 	*x = RowBatch{}
-	mi := &file_backend_v1_backend_proto_msgTypes[19]
+	mi := &file_backend_v1_backend_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1686,7 @@ func (x *RowBatch) String() string {
 func (*RowBatch) ProtoMessage() {}
 
 func (x *RowBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[19]
+	mi := &file_backend_v1_backend_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1699,7 @@ func (x *RowBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowBatch.ProtoReflect.Descriptor instead.
 func (*RowBatch) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{19}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RowBatch) GetData() []byte {
@@ -1602,7 +1726,7 @@ type DropFilesRequest struct {
 
 func (x *DropFilesRequest) Reset() {
 	*x = DropFilesRequest{}
-	mi := &file_backend_v1_backend_proto_msgTypes[20]
+	mi := &file_backend_v1_backend_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1614,7 +1738,7 @@ func (x *DropFilesRequest) String() string {
 func (*DropFilesRequest) ProtoMessage() {}
 
 func (x *DropFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[20]
+	mi := &file_backend_v1_backend_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1627,7 +1751,7 @@ func (x *DropFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropFilesRequest.ProtoReflect.Descriptor instead.
 func (*DropFilesRequest) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{20}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DropFilesRequest) GetLeadership() *Leadership {
@@ -1652,7 +1776,7 @@ type DropFilesResponse struct {
 
 func (x *DropFilesResponse) Reset() {
 	*x = DropFilesResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[21]
+	mi := &file_backend_v1_backend_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1788,7 @@ func (x *DropFilesResponse) String() string {
 func (*DropFilesResponse) ProtoMessage() {}
 
 func (x *DropFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[21]
+	mi := &file_backend_v1_backend_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1801,7 @@ func (x *DropFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropFilesResponse.ProtoReflect.Descriptor instead.
 func (*DropFilesResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{21}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{22}
 }
 
 var File_backend_v1_backend_proto protoreflect.FileDescriptor
@@ -1808,11 +1932,24 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x05cells\x18\x01 \x03(\v2\x16.shoal.backend.v1.CellR\x05cells\"+\n" +
 	"\x04Cell\x12\x19\n" +
 	"\x05value\x18\x01 \x01(\fH\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"s\n" +
+	"\x06_value\"\xa9\x01\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x124\n" +
 	"\x06tables\x18\x02 \x03(\v2\x1c.shoal.backend.v1.QueryTableR\x06tables\x12\x1b\n" +
-	"\ttime_zone\x18\x03 \x01(\tR\btimeZone\"\x83\x01\n" +
+	"\ttime_zone\x18\x03 \x01(\tR\btimeZone\x12\x18\n" +
+	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1a\n" +
+	"\bdescribe\x18\x05 \x01(\bR\bdescribe\"\xdf\x01\n" +
+	"\n" +
+	"QueryError\x125\n" +
+	"\x04kind\x18\x01 \x01(\x0e2!.shoal.backend.v1.QueryError.KindR\x04kind\"\x99\x01\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vKIND_FAILED\x10\x01\x12\x0f\n" +
+	"\vKIND_SYNTAX\x10\x02\x12\x10\n" +
+	"\fKIND_REFUSED\x10\x03\x12\x16\n" +
+	"\x12KIND_UNKNOWN_TABLE\x10\x04\x12\x17\n" +
+	"\x13KIND_UNKNOWN_COLUMN\x10\x05\x12\x16\n" +
+	"\x12KIND_OUT_OF_MEMORY\x10\x06\"\x83\x01\n" +
 	"\rQueryResponse\x128\n" +
 	"\x06schema\x18\x01 \x01(\v2\x1e.shoal.backend.v1.ResultSchemaH\x00R\x06schema\x120\n" +
 	"\x04rows\x18\x02 \x01(\v2\x1a.shoal.backend.v1.RowBatchH\x00R\x04rowsB\x06\n" +
@@ -1861,83 +1998,86 @@ func file_backend_v1_backend_proto_rawDescGZIP() []byte {
 	return file_backend_v1_backend_proto_rawDescData
 }
 
-var file_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_backend_v1_backend_proto_goTypes = []any{
 	(TroubleKind)(0),           // 0: shoal.backend.v1.TroubleKind
 	(TaskStatus_Phase)(0),      // 1: shoal.backend.v1.TaskStatus.Phase
-	(*Leadership)(nil),         // 2: shoal.backend.v1.Leadership
-	(*TaskRef)(nil),            // 3: shoal.backend.v1.TaskRef
-	(*HeartbeatRequest)(nil),   // 4: shoal.backend.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),  // 5: shoal.backend.v1.HeartbeatResponse
-	(*TaskStatus)(nil),         // 6: shoal.backend.v1.TaskStatus
-	(*TaskSpec)(nil),           // 7: shoal.backend.v1.TaskSpec
-	(*SubmitTaskRequest)(nil),  // 8: shoal.backend.v1.SubmitTaskRequest
-	(*SubmitTaskResponse)(nil), // 9: shoal.backend.v1.SubmitTaskResponse
-	(*CancelTaskRequest)(nil),  // 10: shoal.backend.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil), // 11: shoal.backend.v1.CancelTaskResponse
-	(*ProbeRequest)(nil),       // 12: shoal.backend.v1.ProbeRequest
-	(*ProbeResponse)(nil),      // 13: shoal.backend.v1.ProbeResponse
-	(*QueryTable)(nil),         // 14: shoal.backend.v1.QueryTable
-	(*InlineRow)(nil),          // 15: shoal.backend.v1.InlineRow
-	(*Cell)(nil),               // 16: shoal.backend.v1.Cell
-	(*QueryRequest)(nil),       // 17: shoal.backend.v1.QueryRequest
-	(*QueryResponse)(nil),      // 18: shoal.backend.v1.QueryResponse
-	(*ResultColumn)(nil),       // 19: shoal.backend.v1.ResultColumn
-	(*ResultSchema)(nil),       // 20: shoal.backend.v1.ResultSchema
-	(*RowBatch)(nil),           // 21: shoal.backend.v1.RowBatch
-	(*DropFilesRequest)(nil),   // 22: shoal.backend.v1.DropFilesRequest
-	(*DropFilesResponse)(nil),  // 23: shoal.backend.v1.DropFilesResponse
-	nil,                        // 24: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	(*v1.Schema)(nil),          // 25: shoal.types.v1.Schema
-	(*v1.RoutineLoad)(nil),     // 26: shoal.types.v1.RoutineLoad
-	(*v1.OffsetRange)(nil),     // 27: shoal.types.v1.OffsetRange
+	(QueryError_Kind)(0),       // 2: shoal.backend.v1.QueryError.Kind
+	(*Leadership)(nil),         // 3: shoal.backend.v1.Leadership
+	(*TaskRef)(nil),            // 4: shoal.backend.v1.TaskRef
+	(*HeartbeatRequest)(nil),   // 5: shoal.backend.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),  // 6: shoal.backend.v1.HeartbeatResponse
+	(*TaskStatus)(nil),         // 7: shoal.backend.v1.TaskStatus
+	(*TaskSpec)(nil),           // 8: shoal.backend.v1.TaskSpec
+	(*SubmitTaskRequest)(nil),  // 9: shoal.backend.v1.SubmitTaskRequest
+	(*SubmitTaskResponse)(nil), // 10: shoal.backend.v1.SubmitTaskResponse
+	(*CancelTaskRequest)(nil),  // 11: shoal.backend.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil), // 12: shoal.backend.v1.CancelTaskResponse
+	(*ProbeRequest)(nil),       // 13: shoal.backend.v1.ProbeRequest
+	(*ProbeResponse)(nil),      // 14: shoal.backend.v1.ProbeResponse
+	(*QueryTable)(nil),         // 15: shoal.backend.v1.QueryTable
+	(*InlineRow)(nil),          // 16: shoal.backend.v1.InlineRow
+	(*Cell)(nil),               // 17: shoal.backend.v1.Cell
+	(*QueryRequest)(nil),       // 18: shoal.backend.v1.QueryRequest
+	(*QueryError)(nil),         // 19: shoal.backend.v1.QueryError
+	(*QueryResponse)(nil),      // 20: shoal.backend.v1.QueryResponse
+	(*ResultColumn)(nil),       // 21: shoal.backend.v1.ResultColumn
+	(*ResultSchema)(nil),       // 22: shoal.backend.v1.ResultSchema
+	(*RowBatch)(nil),           // 23: shoal.backend.v1.RowBatch
+	(*DropFilesRequest)(nil),   // 24: shoal.backend.v1.DropFilesRequest
+	(*DropFilesResponse)(nil),  // 25: shoal.backend.v1.DropFilesResponse
+	nil,                        // 26: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	(*v1.Schema)(nil),          // 27: shoal.types.v1.Schema
+	(*v1.RoutineLoad)(nil),     // 28: shoal.types.v1.RoutineLoad
+	(*v1.OffsetRange)(nil),     // 29: shoal.types.v1.OffsetRange
 }
 var file_backend_v1_backend_proto_depIdxs = []int32{
-	2,  // 0: shoal.backend.v1.HeartbeatRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	3,  // 1: shoal.backend.v1.HeartbeatRequest.tasks:type_name -> shoal.backend.v1.TaskRef
-	6,  // 2: shoal.backend.v1.HeartbeatResponse.tasks:type_name -> shoal.backend.v1.TaskStatus
-	3,  // 3: shoal.backend.v1.HeartbeatResponse.lacking:type_name -> shoal.backend.v1.TaskRef
-	3,  // 4: shoal.backend.v1.TaskStatus.task:type_name -> shoal.backend.v1.TaskRef
+	3,  // 0: shoal.backend.v1.HeartbeatRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	4,  // 1: shoal.backend.v1.HeartbeatRequest.tasks:type_name -> shoal.backend.v1.TaskRef
+	7,  // 2: shoal.backend.v1.HeartbeatResponse.tasks:type_name -> shoal.backend.v1.TaskStatus
+	4,  // 3: shoal.backend.v1.HeartbeatResponse.lacking:type_name -> shoal.backend.v1.TaskRef
+	4,  // 4: shoal.backend.v1.TaskStatus.task:type_name -> shoal.backend.v1.TaskRef
 	1,  // 5: shoal.backend.v1.TaskStatus.phase:type_name -> shoal.backend.v1.TaskStatus.Phase
 	0,  // 6: shoal.backend.v1.TaskStatus.trouble_kind:type_name -> shoal.backend.v1.TroubleKind
-	25, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
-	26, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
-	2,  // 9: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	7,  // 10: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
-	2,  // 11: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	3,  // 12: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
-	2,  // 13: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	24, // 14: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	27, // 15: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
-	27, // 16: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
-	27, // 17: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
-	27, // 18: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
-	25, // 19: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
-	15, // 20: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
-	16, // 21: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
-	14, // 22: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
-	20, // 23: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
-	21, // 24: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
-	19, // 25: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
-	2,  // 26: shoal.backend.v1.DropFilesRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	4,  // 27: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
-	8,  // 28: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
-	10, // 29: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
-	12, // 30: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
-	17, // 31: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
-	22, // 32: shoal.backend.v1.BackendService.DropFiles:input_type -> shoal.backend.v1.DropFilesRequest
-	5,  // 33: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
-	9,  // 34: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
-	11, // 35: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
-	13, // 36: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
-	18, // 37: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
-	23, // 38: shoal.backend.v1.BackendService.DropFiles:output_type -> shoal.backend.v1.DropFilesResponse
-	33, // [33:39] is the sub-list for method output_type
-	27, // [27:33] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	27, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
+	28, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
+	3,  // 9: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	8,  // 10: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
+	3,  // 11: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	4,  // 12: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
+	3,  // 13: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	26, // 14: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	29, // 15: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
+	29, // 16: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
+	29, // 17: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
+	29, // 18: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
+	27, // 19: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
+	16, // 20: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
+	17, // 21: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
+	15, // 22: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
+	2,  // 23: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
+	22, // 24: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
+	23, // 25: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
+	21, // 26: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
+	3,  // 27: shoal.backend.v1.DropFilesRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	5,  // 28: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
+	9,  // 29: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
+	11, // 30: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
+	13, // 31: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
+	18, // 32: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
+	24, // 33: shoal.backend.v1.BackendService.DropFiles:input_type -> shoal.backend.v1.DropFilesRequest
+	6,  // 34: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
+	10, // 35: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
+	12, // 36: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
+	14, // 37: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
+	20, // 38: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
+	25, // 39: shoal.backend.v1.BackendService.DropFiles:output_type -> shoal.backend.v1.DropFilesResponse
+	34, // [34:40] is the sub-list for method output_type
+	28, // [28:34] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_backend_v1_backend_proto_init() }
@@ -1946,7 +2086,7 @@ func file_backend_v1_backend_proto_init() {
 		return
 	}
 	file_backend_v1_backend_proto_msgTypes[14].OneofWrappers = []any{}
-	file_backend_v1_backend_proto_msgTypes[16].OneofWrappers = []any{
+	file_backend_v1_backend_proto_msgTypes[17].OneofWrappers = []any{
 		(*QueryResponse_Schema)(nil),
 		(*QueryResponse_Rows)(nil),
 	}
@@ -1955,8 +2095,8 @@ func file_backend_v1_backend_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_backend_v1_backend_proto_rawDesc), len(file_backend_v1_backend_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   23,
+			NumEnums:      3,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
