@@ -1,0 +1,338 @@
+// Package backend is the leading frontend's knowledge of the backends: which
+// are alive, what their tasks do, and how to call them.
+//
+// Backends are reconciled by level, not by edge. While Run lasts, each backend
+// hears once a second the complete list of (task, epoch) that it should run;
+// it cancels the others and answers with what runs and what it lacks, and the
+// lacking tasks are sent by SubmitTask. A lost message heals at the next
+// heartbeat. A backend that did not answer for DeadAfter is dead; one that a
+// new leader has not heard yet is neither alive nor dead for that long.
+//
+// A task is started only once at an epoch, as far as this leader knows: one
+// that ran and is lacking now, or that ended by itself, is reported by Ended
+// and needs a new epoch, since its backend may have restarted with a commit
+// still on its way.
+//
+// Nothing here decides where tasks run (fe/schedule), and nothing is
+// replicated. Run owns one goroutine and one connection a backend and ends them
+// before it returns. The other methods are safe for concurrent use at any time;
+// on a frontend that does not lead no backend is alive.
+package backend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"shoal/fe/schedule"
+	"shoal/fe/state"
+	backendv1 "shoal/proto/backend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+const (
+	// Interval lies between two heartbeats to a backend.
+	Interval = time.Second
+	// DeadAfter is the silence after which a backend is dead. A backend that
+	// hears nothing stops its tasks after the same time.
+	DeadAfter = 5 * time.Second
+	// callTimeout bounds one heartbeat or submission.
+	callTimeout = 2 * time.Second
+)
+
+// ErrNoBackend: no backend is alive to do it.
+var ErrNoBackend = errors.New("no backend is alive")
+
+// A Viewer reads the replicated state. The state must not be kept; what its
+// methods return may be.
+type Viewer interface {
+	View(read func(*state.State))
+}
+
+// A Status is a backend as this leader sees it.
+type Status struct {
+	ID uint64
+	// Alive: it answered within DeadAfter. Unheard: it did not answer this
+	// leader yet, who knows of it for less than DeadAfter.
+	Alive, Unheard bool
+	Slots          int
+	Version        string
+	Started, Heard time.Time // zero before the first answer
+	WarehouseError string    // empty while its warehouse takes writes
+	Err            string    // why the last heartbeat failed; empty if it did not
+}
+
+// Registry knows the backends.
+type Registry struct {
+	state   Viewer
+	dial    []grpc.DialOption
+	log     *slog.Logger
+	changed chan struct{}
+
+	mu      sync.Mutex
+	lead    *backendv1.Leadership // nil while Run does not
+	records map[uint64]*record
+	turn    int // of Any
+}
+
+// New makes a registry that calls backends with these options. It starts
+// nothing.
+func New(viewer Viewer, log *slog.Logger, dial ...grpc.DialOption) *Registry {
+	quick := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
+	dial = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: callTimeout})}, dial...)
+	return &Registry{state: viewer, dial: dial, log: log, changed: make(chan struct{}, 1), records: make(map[uint64]*record)}
+}
+
+// Changed receives when a backend became alive or dead, or a task ended.
+func (r *Registry) Changed() <-chan struct{} { return r.changed }
+
+func (r *Registry) notify() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps backends going on behalf of a leader, until ctx ends. It must not
+// be called before the leader's barrier. rpcAddr is where this frontend takes
+// CommitTxn.
+func (r *Registry) Run(ctx context.Context, lead *backendv1.Leadership, rpcAddr string) {
+	r.mu.Lock()
+	r.lead = lead
+	r.mu.Unlock()
+	var beats sync.WaitGroup
+	running := make(map[uint64]*beat)
+	ticker := time.NewTicker(Interval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		r.reconcile(ctx, &beats, running, rpcAddr)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+	beats.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lead = nil
+	clear(r.records)
+}
+
+// reconcile starts and ends the goroutines of backends that came, went or
+// moved, and tells of those that fell silent.
+func (r *Registry) reconcile(ctx context.Context, beats *sync.WaitGroup, running map[uint64]*beat, rpcAddr string) {
+	want := r.backends()
+	for id, b := range running {
+		if want[id] != b.addr {
+			b.cancel()
+			delete(running, id)
+			r.forget(id, b.record)
+		}
+	}
+	for id, addr := range want {
+		if running[id] != nil {
+			continue
+		}
+		b, err := r.begin(ctx, id, addr, rpcAddr)
+		if err != nil {
+			r.log.Error("backend cannot be called", "backend_id", id, "addr", addr, "err", err)
+			continue
+		}
+		running[id] = b
+		beats.Go(b.run)
+	}
+	r.noteDeaths()
+}
+
+// backends are the addresses of those that were not dropped.
+func (r *Registry) backends() map[uint64]string {
+	addrs := make(map[uint64]string)
+	r.state.View(func(s *state.State) {
+		for _, b := range s.Backends() {
+			if !b.Dropped {
+				addrs[b.Id] = joinHostPort(b.Host, b.RpcPort)
+			}
+		}
+	})
+	return addrs
+}
+
+func joinHostPort(host string, port uint32) string {
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// begin makes the record and the goroutine of a backend, not started yet.
+func (r *Registry) begin(ctx context.Context, id uint64, addr, rpcAddr string) (*beat, error) {
+	conn, err := grpc.NewClient(addr, r.dial...)
+	if err != nil {
+		return nil, err
+	}
+	rec := &record{id: id, since: time.Now(), client: backendv1.NewBackendServiceClient(conn), ran: map[schedule.Ref]bool{}, ended: map[schedule.Ref]bool{}, refused: map[schedule.Ref]string{}}
+	r.mu.Lock()
+	r.records[id] = rec
+	r.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	return &beat{registry: r, record: rec, ctx: ctx, cancel: cancel, conn: conn, addr: addr, rpcAddr: rpcAddr}, nil
+}
+
+// forget drops a record unless another has taken its place.
+func (r *Registry) forget(id uint64, rec *record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.records[id] == rec {
+		delete(r.records, id)
+	}
+	r.notify()
+}
+
+// noteDeaths tells, once each, of backends that are dead now.
+func (r *Registry) noteDeaths() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for id, rec := range r.records {
+		if dead := rec.dead(now); dead != rec.toldDead {
+			rec.toldDead = dead
+			if dead {
+				r.log.Warn("backend is dead", "backend_id", id, "err", rec.err)
+			}
+			r.notify()
+		}
+	}
+}
+
+// Backends are all that were not dropped, ascending by id.
+func (r *Registry) Backends() []Status {
+	var out []Status
+	for id := range r.backends() {
+		out = append(out, r.status(id))
+	}
+	slices.SortFunc(out, func(a, b Status) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+func (r *Registry) status(id uint64) Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec := r.records[id]
+	if rec == nil {
+		return Status{ID: id, Unheard: r.lead != nil}
+	}
+	return rec.status(time.Now())
+}
+
+// Tasks are the last statuses of a job's tasks, also of earlier epochs, from
+// backends that are alive.
+func (r *Registry) Tasks(jobID uint64) []*backendv1.TaskStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*backendv1.TaskStatus
+	now := time.Now()
+	for _, id := range slices.Sorted(maps.Keys(r.records)) {
+		if rec := r.records[id]; rec.alive(now) {
+			for _, s := range rec.answer.GetTasks() {
+				if s.JobId == jobID {
+					out = append(out, s)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Ended are tasks that will not run any more at their epoch, on backends that
+// are alive.
+func (r *Registry) Ended() map[schedule.Ref]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[schedule.Ref]bool)
+	for _, rec := range r.records {
+		maps.Copy(all, rec.ended)
+	}
+	return all
+}
+
+// Refused are tasks that their backend would not take on, and why.
+func (r *Registry) Refused() map[schedule.Ref]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[schedule.Ref]string)
+	for _, rec := range r.records {
+		maps.Copy(all, rec.refused)
+	}
+	return all
+}
+
+// Client calls a backend that is alive.
+func (r *Registry) Client(id uint64) (backendv1.BackendServiceClient, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rec := r.records[id]; rec != nil && rec.alive(time.Now()) {
+		return rec.client, nil
+	}
+	return nil, fmt.Errorf("%w: backend %d", ErrNoBackend, id)
+}
+
+// Any calls some backend that is alive; they take turns.
+func (r *Registry) Any() (backendv1.BackendServiceClient, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	ids := slices.Sorted(maps.Keys(r.records))
+	for range ids {
+		r.turn++
+		if rec := r.records[ids[r.turn%len(ids)]]; rec.alive(now) {
+			return rec.client, nil
+		}
+	}
+	return nil, ErrNoBackend
+}
+
+// Probe has some backend read offsets. The request's leadership is filled in.
+func (r *Registry) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error) {
+	client, err := r.Any()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	req.Leadership = r.lead
+	r.mu.Unlock()
+	return client.Probe(ctx, req)
+}
+
+// Spec is all that a task needs to run, from the replicated state; nil if the
+// task is not wanted at that epoch on that backend any more.
+func Spec(s *state.State, backendID uint64, ref *backendv1.TaskRef) *backendv1.TaskSpec {
+	for _, job := range s.Jobs() {
+		i := slices.IndexFunc(job.Tasks, func(t *raftlogv1.Task) bool { return t.Id == ref.TaskId })
+		if i < 0 {
+			continue
+		}
+		task, table := job.Tasks[i], s.TableByID(job.TableId)
+		if task.Epoch != ref.Epoch || task.BackendId != backendID || table == nil {
+			return nil
+		}
+		spec := &backendv1.TaskSpec{
+			JobId: job.Id, TaskId: task.Id, Epoch: task.Epoch, Incarnation: s.ClusterInfo().GetIncarnation(),
+			JobName: job.Name, DbName: job.DatabaseName, TableName: table.Name, TableId: table.Id,
+			Schema: table.Schemas[len(table.Schemas)-1], Load: job.Load, Generation: job.Generation,
+			LockDurationMs: job.LockDurationMs, MemberId: task.MemberId,
+		}
+		if task.LastEpoch == task.Epoch {
+			spec.LastNumber = task.LastNumber
+		}
+		return spec
+	}
+	return nil
+}
