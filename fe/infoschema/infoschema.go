@@ -16,6 +16,10 @@ import (
 // Schema is the name of the schema, which matches in any case.
 const Schema = "information_schema"
 
+// RoutineLoadErrors is the table of jobs' error rows. Its rows are in rowsets,
+// so it is listed here and read elsewhere.
+const RoutineLoadErrors = "routine_load_errors"
+
 // Catalog is what the tables are made of.
 type Catalog struct {
 	Databases []Database

@@ -3,6 +3,10 @@ package infoschema
 import (
 	"maps"
 	"slices"
+	"strings"
+
+	"shoal/internal/errorrows"
+	"shoal/sql/types"
 )
 
 var (
@@ -67,7 +71,20 @@ func all() map[string]*Table {
 	for _, d := range definitions {
 		out[d.name] = &Table{Name: d.name, Columns: columns(d.columns)}
 	}
+	errors := &Table{Name: strings.ToUpper(RoutineLoadErrors)}
+	for _, c := range errorrows.Schema().Columns {
+		errors.Columns = append(errors.Columns, Column{strings.ToUpper(c.Name), mustParse(c.Type)})
+	}
+	out[errors.Name] = errors
 	return out
+}
+
+func mustParse(spelling string) types.Type {
+	t, err := types.Parse(spelling)
+	if err != nil {
+		panic(err) // a constant of ours
+	}
+	return t
 }
 
 // sources has where rows come from; a table that is not in it is empty.

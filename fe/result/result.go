@@ -73,3 +73,21 @@ func (t *Table) Send(w Writer) error {
 	}
 	return nil
 }
+
+// Description is a Writer that keeps a result's columns and nothing else.
+type Description struct{ Described []Column }
+
+// Columns implements Writer.
+func (d *Description) Columns(columns []Column) error { d.Described = columns; return nil }
+
+// Row implements Writer.
+func (d *Description) Row([][]byte) error { return nil }
+
+// EncodedRow implements Writer.
+func (d *Description) EncodedRow([]byte) error { return nil }
+
+// Flush implements Writer.
+func (d *Description) Flush() error { return nil }
+
+// OK implements Writer.
+func (d *Description) OK(uint64, string) {}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"shoal/fe/errno"
+	"shoal/fe/literal"
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/internal/textrow"
@@ -17,8 +18,8 @@ import (
 
 // Statements carries out SQL.
 type Statements interface {
-	Execute(ctx context.Context, s *session.Session, text string, w result.Writer) error
-	Use(s *session.Session, db string) error
+	Execute(ctx context.Context, s *session.Session, text string, args []literal.Value, w result.Writer) error
+	Use(ctx context.Context, s *session.Session, db string) error
 }
 
 // Jobs is the routine load jobs.
@@ -44,12 +45,12 @@ type Admin struct {
 func (a *Admin) Execute(req *adminv1.ExecuteRequest, stream grpc.ServerStreamingServer[adminv1.ExecuteResponse]) error {
 	s := a.Session()
 	if req.Database != "" {
-		if err := a.Statements.Use(s, req.Database); err != nil {
+		if err := a.Statements.Use(stream.Context(), s, req.Database); err != nil {
 			return sqlStatus(err)
 		}
 	}
 	w := &executeWriter{stream: stream}
-	if err := a.Statements.Execute(stream.Context(), s, req.Sql, w); err != nil {
+	if err := a.Statements.Execute(stream.Context(), s, req.Sql, nil, w); err != nil {
 		return sqlStatus(err)
 	}
 	return stream.Send(&adminv1.ExecuteResponse{Body: &adminv1.ExecuteResponse_Done{Done: &w.done}})

@@ -85,8 +85,8 @@ func (e *Executor) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64,
 	return applied.ID, applied.Err
 }
 
-func (e *Executor) useStmt(s *session.Session, stmt *ast.Use, w result.Writer) error {
-	if err := e.Use(s, stmt.Name); err != nil {
+func (e *Executor) useStmt(ctx context.Context, s *session.Session, stmt *ast.Use, w result.Writer) error {
+	if err := e.Use(ctx, s, stmt.Name); err != nil {
 		return err
 	}
 	w.OK(0, "")
@@ -94,7 +94,7 @@ func (e *Executor) useStmt(s *session.Session, stmt *ast.Use, w result.Writer) e
 }
 
 // Use makes db the session's database.
-func (e *Executor) Use(s *session.Session, db string) error {
+func (e *Executor) Use(_ context.Context, s *session.Session, db string) error {
 	if isInformationSchema(db) {
 		s.DB = infoschema.Schema
 		return nil

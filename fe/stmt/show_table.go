@@ -1,6 +1,7 @@
 package stmt
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -154,7 +155,7 @@ func (e *Executor) columnsOf(s *session.Session, name ast.Name) ([]infoschema.Co
 
 // Fields is the columns of a table of the session's database, for shells that
 // complete names.
-func (e *Executor) Fields(s *session.Session, table string) ([]result.Column, error) {
+func (e *Executor) Fields(_ context.Context, s *session.Session, table string) ([]result.Column, error) {
 	infos, err := e.columnsOf(s, ast.Name{Name: table})
 	if err != nil {
 		return nil, err

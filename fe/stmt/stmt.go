@@ -127,7 +127,7 @@ func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w
 	case *ast.Set:
 		return e.set(ctx, s, stmt, w)
 	case *ast.Use:
-		return e.useStmt(s, stmt, w)
+		return e.useStmt(ctx, s, stmt, w)
 	case *ast.NoOp:
 		return noOp(s, stmt, w)
 	case *ast.Kill:
@@ -282,18 +282,9 @@ func (e *Executor) Describe(ctx context.Context, s *session.Session, text string
 	}
 	// What SHOW answers is made at once and small, so its columns are read off
 	// the answer itself.
-	var d description
+	var d result.Description
 	if err := e.run(ctx, s, stmt, &d); err != nil {
 		return nil, err
 	}
-	return d.columns, nil
+	return d.Described, nil
 }
-
-// description is a Writer that keeps the columns only.
-type description struct{ columns []result.Column }
-
-func (d *description) Columns(columns []result.Column) error { d.columns = columns; return nil }
-func (d *description) Row([][]byte) error                    { return nil }
-func (d *description) EncodedRow([]byte) error               { return nil }
-func (d *description) Flush() error                          { return nil }
-func (d *description) OK(uint64, string)                     {}

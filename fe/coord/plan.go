@@ -1,0 +1,207 @@
+package coord
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"shoal/fe/errno"
+	"shoal/fe/infoschema"
+	"shoal/fe/literal"
+	"shoal/fe/session"
+	"shoal/fe/state"
+	"shoal/internal/engine"
+	"shoal/internal/errorrows"
+	backendv1 "shoal/proto/backend/v1"
+	typesv1 "shoal/proto/types/v1"
+	"shoal/sql/ast"
+	"shoal/sql/parse"
+	"shoal/sql/rewrite"
+	"shoal/sql/types"
+)
+
+// plan is a query with its tables resolved, ready for a backend or for the
+// engine here.
+type plan struct {
+	request      *backendv1.QueryRequest
+	local        []engine.Table // the same tables, when no backend is needed
+	needsBackend bool
+}
+
+// plan rewrites a query and resolves its tables at one version of the state.
+func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
+	zone := timeZone(s)
+	rewritten, err := rewriteSelect(text, c.rewriteSession(s, zone))
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}}
+	c.cfg.Store.View(func(st *state.State) {
+		for _, name := range rewritten.Tables {
+			if err = c.resolve(st, s, p, name); err != nil {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// resolve adds the table that a query names to its plan.
+func (c *Coordinator) resolve(st *state.State, s *session.Session, p *plan, name ast.Name) error {
+	if strings.EqualFold(name.DB, infoschema.Schema) {
+		return c.resolveInformationSchema(st, s, p, name)
+	}
+	db := st.Database(name.DB)
+	if db == nil {
+		return errno.New(errno.UnknownDatabase, "Unknown database '%s'", name.DB)
+	}
+	t := st.Table(db.Id, name.Name)
+	if t == nil {
+		return errno.New(errno.NoSuchTable, "Table '%s.%s' doesn't exist", name.DB, name.Name)
+	}
+	var paths []string
+	for _, r := range st.Rowsets(t.Id) {
+		paths = append(paths, r.Rowset.Path)
+	}
+	return p.add(name, infoschema.Current(t), paths, nil)
+}
+
+func (c *Coordinator) resolveInformationSchema(st *state.State, s *session.Session, p *plan, name ast.Name) error {
+	if strings.EqualFold(name.Name, infoschema.RoutineLoadErrors) {
+		var paths []string
+		for _, job := range st.Jobs() {
+			for _, r := range st.ErrorRowsets(job.Id) {
+				paths = append(paths, r.Rowset.Path)
+			}
+		}
+		return p.add(name, errorrows.Schema(), paths, nil)
+	}
+	table := infoschema.Lookup(name.Name)
+	if table == nil {
+		return errno.New(errno.NoSuchTable, "Table '%s.%s' doesn't exist", infoschema.Schema, name.Name)
+	}
+	schema := &typesv1.Schema{}
+	for i, col := range table.Columns {
+		schema.Columns = append(schema.Columns, &typesv1.Column{FieldId: int32(i + 1), Name: col.Name, Type: col.Type.String(), Nullable: true})
+	}
+	return p.add(name, schema, nil, table.Rows(c.picture(st, s)))
+}
+
+// picture is what information_schema shows.
+func (c *Coordinator) picture(st *state.State, s *session.Session) *infoschema.Catalog {
+	out := &infoschema.Catalog{Databases: infoschema.Databases(st)}
+	for _, p := range c.cfg.Processes.List() {
+		out.Processes = append(out.Processes, infoschema.Process{ID: int64(p.ID), User: p.User, Host: p.Host, DB: p.DB, Command: p.Command,
+			Seconds: int64(time.Since(p.Since).Seconds()), Info: p.Info})
+	}
+	for _, v := range s.Variables(session.SessionScope) {
+		out.Variables = append(out.Variables, infoschema.Variable(v))
+	}
+	for _, v := range s.Variables(session.GlobalScope) {
+		out.Globals = append(out.Globals, infoschema.Variable(v))
+	}
+	return out
+}
+
+// add adds a table in both forms: for a backend, and for the engine here.
+func (p *plan) add(name ast.Name, schema *typesv1.Schema, paths []string, rows [][]infoschema.Cell) error {
+	remote := &backendv1.QueryTable{Db: name.DB, Name: name.Name, Schema: schema, Paths: paths}
+	local := engine.Table{DB: name.DB, Name: name.Name}
+	for _, col := range schema.Columns {
+		t, err := types.Parse(col.Type)
+		if err != nil {
+			return err
+		}
+		local.Columns = append(local.Columns, engine.Column{Name: col.Name, ID: col.FieldId, Type: t})
+	}
+	for _, row := range rows {
+		cells := make([]*backendv1.Cell, len(row))
+		texts := make([][]byte, len(row))
+		for i, cell := range row {
+			cells[i] = &backendv1.Cell{}
+			if cell != nil {
+				texts[i] = []byte(*cell)
+				cells[i].Value = texts[i]
+			}
+		}
+		remote.Rows = append(remote.Rows, &backendv1.InlineRow{Cells: cells})
+		local.Rows = append(local.Rows, texts)
+	}
+	p.request.Tables = append(p.request.Tables, remote)
+	p.local = append(p.local, local)
+	p.needsBackend = p.needsBackend || len(paths) > 0
+	return nil
+}
+
+// timeZone is the session's, "" for the server's own, which is UTC.
+func timeZone(s *session.Session) string {
+	zone, err := s.Get(session.SessionScope, "time_zone")
+	if err != nil || strings.EqualFold(zone.Text(), "SYSTEM") {
+		return ""
+	}
+	return zone.Text()
+}
+
+// rewriteSession is what the rewriter may ask of a session.
+func (c *Coordinator) rewriteSession(s *session.Session, zone string) *rewrite.Session {
+	return &rewrite.Session{
+		Database:     s.DB,
+		User:         s.User + "@" + s.Host,
+		Version:      c.cfg.Version,
+		ConnectionID: uint64(s.ID),
+		Now:          time.Now().In(engine.Location(zone)),
+		RowCount:     s.RowCount,
+		FoundRows:    s.FoundRows,
+		SystemVariable: func(scope ast.Scope, name string) (any, error) {
+			from := session.SessionScope
+			if scope == ast.Global {
+				from = session.GlobalScope
+			}
+			v, err := s.Get(from, name)
+			return plain(v), err
+		},
+		UserVariable: func(name string) any { return plain(s.UserVar(name)) },
+	}
+}
+
+// plain is a value as the rewriter takes it.
+func plain(v literal.Value) any {
+	switch v.Kind() {
+	case literal.KindNull:
+		return nil
+	case literal.KindInt:
+		if n, err := strconv.ParseInt(v.Text(), 10, 64); err == nil {
+			return n
+		}
+	case literal.KindUint:
+		if n, ok := v.Whole(); ok {
+			return n
+		}
+	case literal.KindFloat:
+		if f, err := strconv.ParseFloat(v.Text(), 64); err == nil {
+			return f
+		}
+	}
+	return v.Text()
+}
+
+// rewriteSelect rewrites a query; its errors have MySQL's numbers.
+func rewriteSelect(text string, s *rewrite.Session) (rewrite.Result, error) {
+	rewritten, err := rewrite.Select(text, s)
+	var syntax *parse.SyntaxError
+	var unsupported *rewrite.Unsupported
+	var noDatabase *rewrite.NoDatabase
+	switch {
+	case errors.As(err, &syntax):
+		err = errno.New(errno.Syntax, "%s", syntax.Error())
+	case errors.As(err, &unsupported):
+		err = errno.New(errno.NotSupportedYet, "%s", unsupported.Error())
+	case errors.As(err, &noDatabase):
+		err = errno.New(errno.NoDatabase, "%s", noDatabase.Error())
+	}
+	return rewritten, err
+}
