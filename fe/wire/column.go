@@ -67,7 +67,7 @@ type column struct {
 const anyDecimals = 31
 
 func number(name string, code columnType, length, decimals int) column {
-	return column{name: name, code: code, charset: charsetBinary, length: uint32(length), decimals: uint8(decimals), flags: flagBinary}
+	return column{name: name, code: code, charset: charsetBinary, length: uint32(length), decimals: uint8(decimals)}
 }
 
 func text(name string, code columnType, chars int) column {
@@ -102,7 +102,7 @@ func define(c result.Column) (column, error) {
 	case "time":
 		return number(c.Name, typeTime, len("-838:59:59")+fraction(timeDigits), timeDigits), nil
 	case "blob":
-		return number(c.Name, typeVarString, unknownChars, 0), nil
+		return column{name: c.Name, code: typeVarString, charset: charsetBinary, length: unknownChars, flags: flagBinary}, nil
 	case "null":
 		return number(c.Name, typeNull, 0, 0), nil
 	}
@@ -116,7 +116,8 @@ func define(c result.Column) (column, error) {
 func defineTyped(name string, t types.Type) column {
 	switch t.Kind {
 	case types.Boolean:
-		// JDBC drivers make a boolean of exactly TINY with length 1.
+		// JDBC drivers make a boolean of exactly TINY with length 1, and bytes
+		// of it if it had the BINARY flag.
 		return number(name, typeTiny, 1, 0)
 	case types.TinyInt:
 		return number(name, typeTiny, 4, 0)

@@ -164,7 +164,7 @@ func TestGreeting(t *testing.T) {
 }
 
 const (
-	defN = "03'def' 00 00 00 01'n' 00 0c 3f00 14000000 08 8000 00 0000"
+	defN = "03'def' 00 00 00 01'n' 00 0c 3f00 14000000 08 0000 00 0000"
 	defS = "03'def' 00 00 00 01's' 00 0c 2d00 fc030000 fc 1000 00 0000"
 )
 
@@ -189,7 +189,7 @@ func TestTextResultInBothEndStyles(t *testing.T) {
 
 func TestPreparedPackets(t *testing.T) {
 	ts := startServer(t, nil, nil)
-	const defParam = "03'def' 00 00 00 01'?' 00 0c 3f00 00000000 fd 8000 00 0000"
+	const defParam = "03'def' 00 00 00 01'?' 00 0c 3f00 00000000 fd 0000 00 0000"
 	c := dialRaw(t, ts)
 	c.login(capsPlain)
 	c.command("\x16rows 1 2 -- ?") // the mark is in a comment
@@ -332,7 +332,7 @@ func TestCommands(t *testing.T) {
 	c.command("\x02nowhere")
 	c.wantERR(1049, "42000")
 	c.command("\x04t\x00")
-	c.want("03'def' 00 00 00 02'id' 00 0c 3f00 0b000000 03 8000 00 0000 fb",
+	c.want("03'def' 00 00 00 02'id' 00 0c 3f00 0b000000 03 0000 00 0000 fb",
 		"03'def' 00 00 00 04'name' 00 0c 2d00 fc030000 fc 1000 00 0000 fb", "fe 00 00 0200 0100 00")
 	c.command("\x04t\x00n%")
 	c.want("03'def' 00 00 00 04'name' 00 0c 2d00 fc030000 fc 1000 00 0000 fb", "fe 00 00 0200 0100 00")

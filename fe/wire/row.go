@@ -63,7 +63,7 @@ func parseInteger(cell []byte, bits int) (int64, error) {
 // 0, 4, 7 and 11 bytes: what is zero at the end is left out.
 func appendBinaryDate(b []byte, text string) ([]byte, error) {
 	date, clock, hasClock := strings.Cut(text, " ")
-	ymd, err := parseFields(date, "-")
+	ymd, err := parseFields(date, "-", math.MaxUint16)
 	if err != nil {
 		return b, err
 	}
@@ -115,7 +115,7 @@ func appendBinaryTime(b []byte, text string) ([]byte, error) {
 // parseClock reads h:m:s with an optional fraction of up to 6 digits.
 func parseClock(text string) (hms [3]uint32, micros uint32, err error) {
 	whole, digits, _ := strings.Cut(text, ".")
-	if hms, err = parseFields(whole, ":"); err != nil || digits == "" {
+	if hms, err = parseFields(whole, ":", math.MaxUint32); err != nil || digits == "" {
 		return hms, 0, err
 	}
 	if len(digits) > 6 {
@@ -125,8 +125,9 @@ func parseClock(text string) (hms [3]uint32, micros uint32, err error) {
 	return hms, uint32(n), err
 }
 
-// parseFields reads three numbers.
-func parseFields(text, separator string) (fields [3]uint32, err error) {
+// parseFields reads three numbers, the first of which is at most most and the
+// others a byte.
+func parseFields(text, separator string, most uint64) (fields [3]uint32, err error) {
 	for i := range fields {
 		part := text
 		if i < 2 {
@@ -135,11 +136,14 @@ func parseFields(text, separator string) (fields [3]uint32, err error) {
 				return fields, strconv.ErrSyntax
 			}
 		}
-		n, err := strconv.ParseUint(part, 10, 16)
+		n, err := strconv.ParseUint(part, 10, 32)
 		if err != nil {
 			return fields, err
 		}
-		fields[i] = uint32(n)
+		if n > most {
+			return fields, strconv.ErrRange
+		}
+		fields[i], most = uint32(n), math.MaxUint8
 	}
 	return fields, nil
 }
