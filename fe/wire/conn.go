@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func newConn(ctx context.Context, draining <-chan struct{}, s *Server, nc net.Co
 	c := &conn{
 		server: s, ctx: ctx, cancel: cancel, draining: draining, host: host, net: nc,
 		process:  s.Processes.Add(address, cancel),
-		in:       packetReader{src: nc, limit: loginLimit},
+		in:       packetReader{src: bufio.NewReader(nc), limit: loginLimit},
 		prepared: make(map[uint32]*prepared),
 	}
 	c.out = packetWriter{ctx: ctx, dst: nc, timeout: c.writeTimeout}

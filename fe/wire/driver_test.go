@@ -167,7 +167,7 @@ func TestParametersTwice(t *testing.T) {
 
 func TestLargePacketsBothWays(t *testing.T) {
 	db := open(t, startServer(t, nil, nil), "root", "?maxAllowedPacket=67108864")
-	for _, size := range []int{1<<24 - 11, 1<<24 - 1, 1<<24 + 5, 1 << 25} {
+	for _, size := range []int{1<<24 - 11, 1<<24 + 5} {
 		var n int
 		var text string
 		if err := db.QueryRow(fmt.Sprintf("rows 1 %d", size)).Scan(&n, &text); err != nil || len(text) != size {
