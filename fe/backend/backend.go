@@ -83,7 +83,7 @@ type Registry struct {
 	mu      sync.Mutex
 	lead    *backendv1.Leadership // nil while Run does not
 	records map[uint64]*record
-	turn    int // of Any
+	turn    int // of Pick
 }
 
 // New makes a registry that calls backends with these options. It starts
@@ -284,8 +284,8 @@ func (r *Registry) Client(id uint64) (backendv1.BackendServiceClient, error) {
 	return nil, fmt.Errorf("%w: backend %d", ErrNoBackend, id)
 }
 
-// Any calls some backend that is alive; they take turns.
-func (r *Registry) Any() (backendv1.BackendServiceClient, error) {
+// Pick calls some backend that is alive; they take turns.
+func (r *Registry) Pick() (backendv1.BackendServiceClient, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -301,7 +301,7 @@ func (r *Registry) Any() (backendv1.BackendServiceClient, error) {
 
 // Probe has some backend read offsets. The request's leadership is filled in.
 func (r *Registry) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error) {
-	client, err := r.Any()
+	client, err := r.Pick()
 	if err != nil {
 		return nil, err
 	}

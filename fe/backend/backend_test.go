@@ -246,7 +246,7 @@ func TestLiveness(t *testing.T) {
 		if s := c.status(0); s.Alive || s.Unheard {
 			t.Errorf("after silence: %+v, want dead", s)
 		}
-		if _, err := c.registry.Any(); err == nil {
+		if _, err := c.registry.Pick(); err == nil {
 			t.Error("a dead backend is offered for calls")
 		}
 		c.up()
