@@ -3,6 +3,7 @@ package decode
 import (
 	"bytes"
 	"fmt"
+	"unicode/utf8"
 )
 
 // csvFormat splits messages into lines and lines into fields, as Doris does: a
@@ -10,6 +11,7 @@ import (
 // it dropped; an empty line is no row; \N is NULL; nothing is quoted.
 type csvFormat struct {
 	separator []byte
+	binary    bool  // the separator is no text: it may cut a line within a character
 	columns   []int // the column that each source field fills, -1 for none
 	rest      []byte
 	line      int
@@ -22,7 +24,7 @@ func newCSVFormat(separator string, columns []int) *csvFormat {
 	if separator == "" {
 		separator = defaultSeparator
 	}
-	return &csvFormat{separator: []byte(separator), columns: columns}
+	return &csvFormat{separator: []byte(separator), binary: !utf8.ValidString(separator), columns: columns}
 }
 
 func (f *csvFormat) start(message []byte) { f.rest, f.line = message, 0 }
@@ -47,8 +49,10 @@ func (f *csvFormat) cutLine() []byte {
 
 // split fills values from a line, or answers what is wrong with it.
 func (f *csvFormat) split(line []byte, values []value) (reason string) {
-	if reason := checkText(line); reason != "" {
-		return reason
+	if !f.binary {
+		if reason := checkText(line); reason != "" {
+			return reason
+		}
 	}
 	for i := range values {
 		values[i] = value{kind: missing}
@@ -57,6 +61,11 @@ func (f *csvFormat) split(line []byte, values []value) (reason string) {
 	for more := true; more; found++ {
 		var source []byte
 		source, line, more = f.cutField(line)
+		if f.binary {
+			if reason := checkText(source); reason != "" {
+				return reason
+			}
+		}
 		if found >= len(f.columns) || f.columns[found] < 0 {
 			continue
 		}

@@ -1,0 +1,44 @@
+package pipe_test
+
+import (
+	"fmt"
+	"testing"
+
+	"shoal/be/pipe"
+	"shoal/be/source"
+	typesv1 "shoal/proto/types/v1"
+)
+
+// The benchmarks write web server's log events of about 134 bytes as JSON, one
+// txn an iteration.
+func BenchmarkPipeJSON(b *testing.B) {
+	benchmarkPipe(b, typesv1.RoutineLoad_FORMAT_JSON, `{"id":%d,"ts":"2026-11-30 13:%02d:%02d.%03d","host":"web-%d.example.net","path":"/shop/items/%d","status":200,"cost":%d.%03d}`)
+}
+
+func BenchmarkPipeCSV(b *testing.B) {
+	benchmarkPipe(b, typesv1.RoutineLoad_FORMAT_CSV, "%d,2026-11-30 13:%02d:%02d.%03d,web-%d.example.net,/shop/items/%d,200,%d.%03d")
+}
+
+func benchmarkPipe(b *testing.B, format typesv1.RoutineLoad_Format, message string) {
+	for _, rows := range []int{100, 2_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint("rows=", rows), func(b *testing.B) {
+			p := newPipe(b, specFor(columns("id BIGINT NOT NULL", "ts DATETIME(3)", "host VARCHAR(64)", "path STRING", "status INT", "cost DECIMAL(12,3)"), format))
+			part := source.Partition{Topic: "events"}
+			for i := range rows {
+				value := fmt.Sprintf(message, i, i/60%60, i%60, i%1000, i%16, i*7919%100000, i%90, i%1000)
+				part.Records = append(part.Records, &source.Record{Offset: int64(i), Value: []byte(value)})
+			}
+			b.ReportAllocs()
+			for number := uint64(1); b.Loop(); number++ {
+				res, err := p.Write(b.Context(), pipe.Txn{Number: number, Label: "l"}, []source.Partition{part})
+				if err != nil || res.Rowset.Rows != int64(rows) {
+					b.Fatal(res, err)
+				}
+				if err := p.warehouse.Remove(res.Rowset.Path); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)*float64(rows)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package pipe
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/duckdb/duckdb-go/v2"
+
+	"shoal/be/decode"
+)
+
+// rowsFunction is the table function that DuckDB pulls rows through. Its
+// argument is the id of a registered source.
+const rowsFunction = "shoal_rows"
+
+// EngineConfig bounds an Engine.
+type EngineConfig struct {
+	MemoryBytes int64  // of DuckDB's buffers, all pipes together
+	Threads     int    // that write at a time, besides the callers
+	SpillDir    string // where buffers go above the limit; made if missing
+}
+
+// An Engine is the DuckDB instance that a process's pipes share. It is safe
+// for concurrent use.
+type Engine struct {
+	db *sql.DB
+
+	mu      sync.Mutex
+	last    uint64
+	sources map[uint64]*chunkSource
+}
+
+// OpenEngine starts an instance that has no database of its own.
+func OpenEngine(ctx context.Context, cfg EngineConfig) (*Engine, error) {
+	if n := duckdb.GetDataChunkCapacity(); n != decode.BatchRows {
+		return nil, fmt.Errorf("engine: DuckDB's vectors have %d rows, this build is made for %d", n, decode.BatchRows)
+	}
+	connector, err := duckdb.NewConnector("", nil)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	e := &Engine{db: sql.OpenDB(connector), sources: map[uint64]*chunkSource{}}
+	if err := e.configure(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("engine: %w", errors.Join(err, e.db.Close()))
+	}
+	return e, nil
+}
+
+func (e *Engine) configure(ctx context.Context, cfg EngineConfig) error {
+	conn, err := e.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, statement := range []string{
+		"SET autoinstall_known_extensions = false",
+		"SET autoload_known_extensions = false",
+		// One source is read by one thread anyway; and a row group may then be
+		// bounded by its bytes.
+		"SET preserve_insertion_order = false",
+		"SET temp_directory = " + quoteText(cfg.SpillDir),
+		fmt.Sprintf("SET memory_limit = '%dB'", cfg.MemoryBytes),
+		fmt.Sprintf("SET threads = %d", cfg.Threads),
+	} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	id, err := duckdb.NewTypeInfo(duckdb.TYPE_UBIGINT)
+	if err != nil {
+		return err
+	}
+	return duckdb.RegisterTableUDF(conn, rowsFunction, duckdb.ChunkTableFunction{
+		Config:        duckdb.TableFunctionConfig{Arguments: []duckdb.TypeInfo{id}},
+		BindArguments: e.bind,
+	})
+}
+
+// Close ends the instance. No pipe may be in use.
+func (e *Engine) Close() error { return e.db.Close() }
+
+// register makes a source known to statements until release is called.
+func (e *Engine) register(s *chunkSource) (id uint64, release func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last++
+	id = e.last
+	e.sources[id] = s
+	return id, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.sources, id)
+	}
+}
+
+func (e *Engine) bind(_ map[string]any, args ...any) (duckdb.ChunkTableSource, error) {
+	id, ok := args[0].(uint64)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.sources[id]
+	if !ok || s == nil {
+		return nil, fmt.Errorf("no rows are registered under %v", args[0])
+	}
+	return s, nil
+}
