@@ -91,7 +91,8 @@ func (c *conn) serve() {
 		log.Log(c.ctx, level, "MySQL login failed", "error", err)
 		return
 	}
-	log.Debug("MySQL client logged in", "user", c.session.User)
+	log.Debug("MySQL client logged in", "user", c.session.User,
+		"client", c.session.Attributes["_client_name"], "client_version", c.session.Attributes["_client_version"])
 	c.arrived = make(chan arrival, 1)
 	readerDone := make(chan struct{})
 	go func() {
