@@ -183,7 +183,10 @@ func (c *checker) baseTable(node map[string]any, scope ctes) error {
 	name, _ := node["table_name"].(string)
 	known := schema != "" && c.tables[tableKey(schema, name)] || schema == "" && scope.has(name)
 	if catalog != "" || !known {
-		return &Error{Kind: UnknownTable, Msg: fmt.Sprintf("Unknown table '%s'", name)}
+		if db, ok := strings.CutPrefix(schema, duckdb.SchemaName("")); ok {
+			name = db + "." + name
+		}
+		return &Error{Kind: UnknownTable, Msg: fmt.Sprintf("Table '%s' doesn't exist", name)}
 	}
 	return nil
 }

@@ -97,7 +97,11 @@ func (e *Engine) Query(ctx context.Context, req Request, columns func([]ResultCo
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.close()) }()
+	defer func() {
+		if closing := in.close(); closing != nil {
+			err = errors.Join(err, closing)
+		}
+	}()
 	plain, err := in.check(ctx, req)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	duckdbgo "github.com/duckdb/duckdb-go/v2"
@@ -42,7 +43,20 @@ func classify(ctx context.Context, err error) error {
 	if !errors.As(err, &duck) {
 		return &Error{Kind: Failed, Msg: err.Error()}
 	}
-	return &Error{Kind: kindOf(duck), Msg: firstLine(duck.Msg)}
+	kind := kindOf(duck)
+	if name, ok := lastQuoted(duck.Msg); ok && kind == UnknownColumn {
+		return &Error{Kind: kind, Msg: fmt.Sprintf("Unknown column '%s' in 'field list'", name)}
+	}
+	return &Error{Kind: kind, Msg: firstLine(duck.Msg)}
+}
+
+// lastQuoted returns the last name in double quotes of the first line.
+func lastQuoted(msg string) (string, bool) {
+	parts := strings.Split(firstLine(msg), `"`)
+	if len(parts) < 3 {
+		return "", false
+	}
+	return parts[len(parts)-2], true
 }
 
 func kindOf(err *duckdbgo.Error) ErrorKind {
@@ -66,8 +80,11 @@ func kindOf(err *duckdbgo.Error) ErrorKind {
 }
 
 // firstLine drops DuckDB's picture of the statement and its advice, which name
-// things the user cannot see.
+// things the user cannot see, and its own word for the kind of error.
 func firstLine(msg string) string {
 	line, _, _ := strings.Cut(msg, "\n")
+	if kind, rest, found := strings.Cut(line, " Error: "); found && !strings.ContainsAny(kind, "'\"") {
+		return rest
+	}
 	return line
 }

@@ -1,0 +1,290 @@
+package rewrite
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tidb "github.com/pingcap/tidb/pkg/parser/ast"
+	literals "github.com/pingcap/tidb/pkg/parser/test_driver"
+
+	"shoal/sql/duckdb"
+)
+
+// timestamp casts an expression for the functions of dates and times.
+func timestamp(expr string) string { return "CAST(" + expr + " AS TIMESTAMP)" }
+
+// specifiers of MySQL's DATE_FORMAT in DuckDB's words. What is left out has no
+// counterpart.
+var specifiers = map[byte]string{
+	'a': "%a", 'b': "%b", 'c': "%-m", 'd': "%d", 'e': "%-d", 'f': "%f", 'H': "%H", 'h': "%I", 'I': "%I", 'i': "%M", 'j': "%j", 'k': "%-H", 'l': "%-I",
+	'M': "%B", 'm': "%m", 'p': "%p", 'r': "%I:%M:%S %p", 'S': "%S", 's': "%S", 'T': "%H:%M:%S", 'U': "%U", 'u': "%W", 'v': "%V", 'W': "%A", 'w': "%w", 'x': "%G", 'Y': "%Y", 'y': "%y", '%': "%%",
+}
+
+// dateFormatOf translates a format, which must be a literal.
+func dateFormatOf(node tidb.ExprNode) string {
+	format, ok := stringLiteral(node)
+	if !ok {
+		unsupported("a date format that is no literal")
+	}
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		specifier, ok := specifiers[format[i]]
+		switch {
+		case ok:
+			b.WriteString(specifier)
+		case strings.IndexByte("DVX", format[i]) >= 0:
+			unsupported("%%%c in a date format", format[i])
+		default: // MySQL takes an unknown specifier as the character
+			b.WriteByte(format[i])
+		}
+	}
+	return duckdb.QuoteString(b.String())
+}
+
+func (p *printer) dateFormat(n *tidb.FuncCallExpr) string {
+	if len(n.Args) != 2 {
+		return ""
+	}
+	return "strftime(" + timestamp(p.expr(n.Args[0])) + ", " + dateFormatOf(n.Args[1]) + ")"
+}
+
+// timeFormat formats a time, or the difference of two.
+func (p *printer) timeFormat(n *tidb.FuncCallExpr) string {
+	if len(n.Args) != 2 {
+		return ""
+	}
+	return "strftime(TIMESTAMP '2000-01-01 00:00:00' + CAST(" + p.expr(n.Args[0]) + " AS INTERVAL), " + dateFormatOf(n.Args[1]) + ")"
+}
+
+// strToDate is a DATE if the format has no time.
+func (p *printer) strToDate(n *tidb.FuncCallExpr) string {
+	if len(n.Args) != 2 {
+		return ""
+	}
+	parsed := "try_strptime(" + text(p.expr(n.Args[0])) + ", " + dateFormatOf(n.Args[1]) + ")"
+	if format, _ := stringLiteral(n.Args[1]); !strings.ContainsAny(strings.ReplaceAll(format, "%%", ""), "fHhIiklprSsT") {
+		return "CAST(" + parsed + " AS DATE)"
+	}
+	return parsed
+}
+
+func (p *printer) fromUnixtime(n *tidb.FuncCallExpr) string {
+	if len(n.Args) != 2 {
+		return ""
+	}
+	return "strftime(CAST(to_timestamp(" + p.expr(n.Args[0]) + ") AS TIMESTAMP), " + dateFormatOf(n.Args[1]) + ")"
+}
+
+// moment prints a time with the digits of the second that a call asks for.
+func moment(n *tidb.FuncCallExpr, kind, layout string, t time.Time) string {
+	digits := int64(0)
+	if len(n.Args) == 1 {
+		digits, _ = literalInt(n.Args[0]).(int64)
+	}
+	if digits < 0 || digits > 6 {
+		unsupported("more than 6 digits of the second")
+	}
+	if digits > 0 {
+		layout += "." + strings.Repeat("0", int(digits))
+	}
+	return kind + " " + duckdb.QuoteString(t.Format(layout))
+}
+
+func (p *printer) now(n *tidb.FuncCallExpr) string {
+	return moment(n, "TIMESTAMP", time.DateTime, p.session.Now)
+}
+
+func (p *printer) utcNow(n *tidb.FuncCallExpr) string {
+	return moment(n, "TIMESTAMP", time.DateTime, p.session.Now.UTC())
+}
+
+func (p *printer) today(*tidb.FuncCallExpr) string {
+	return "DATE " + duckdb.QuoteString(p.session.Now.Format(time.DateOnly))
+}
+
+func (p *printer) utcToday(*tidb.FuncCallExpr) string {
+	return "DATE " + duckdb.QuoteString(p.session.Now.UTC().Format(time.DateOnly))
+}
+
+func (p *printer) timeOfDay(n *tidb.FuncCallExpr) string {
+	return moment(n, "TIME", time.TimeOnly, p.session.Now)
+}
+
+func (p *printer) utcTimeOfDay(n *tidb.FuncCallExpr) string {
+	return moment(n, "TIME", time.TimeOnly, p.session.Now.UTC())
+}
+
+func (p *printer) unixNow(n *tidb.FuncCallExpr) string {
+	if len(n.Args) > 0 {
+		return ""
+	}
+	return value(p.session.Now.Unix())
+}
+
+// literalInt returns the int64 of an integer literal, otherwise nil.
+func literalInt(node tidb.ExprNode) any {
+	if v, ok := node.(*literals.ValueExpr); ok && v.Kind() == literals.KindInt64 {
+		return v.GetInt64()
+	}
+	return nil
+}
+
+// units are the functions that make an interval of a number.
+var units = map[tidb.TimeUnitType]string{
+	tidb.TimeUnitMicrosecond: "to_microseconds", tidb.TimeUnitSecond: "to_seconds", tidb.TimeUnitMinute: "to_minutes", tidb.TimeUnitHour: "to_hours",
+	tidb.TimeUnitDay: "to_days", tidb.TimeUnitWeek: "to_weeks", tidb.TimeUnitMonth: "to_months", tidb.TimeUnitQuarter: "to_quarters", tidb.TimeUnitYear: "to_years",
+}
+
+// interval prints INTERVAL expression unit.
+func (p *printer) interval(amount tidb.ExprNode, unit tidb.TimeUnitType) string {
+	function, ok := units[unit]
+	if !ok {
+		unsupported("INTERVAL … %s", unit)
+	}
+	target := "BIGINT"
+	switch unit {
+	case tidb.TimeUnitSecond:
+		target = "DOUBLE"
+	case tidb.TimeUnitDay, tidb.TimeUnitWeek, tidb.TimeUnitMonth, tidb.TimeUnitQuarter, tidb.TimeUnitYear:
+		target = "INTEGER"
+	}
+	return function + "(CAST(" + p.expr(amount) + " AS " + target + "))"
+}
+
+func (p *printer) dateAdd(n *tidb.FuncCallExpr) string { return p.shift(n, "+") }
+
+func (p *printer) dateSub(n *tidb.FuncCallExpr) string { return p.shift(n, "-") }
+
+// shift prints a date with an interval added or taken away. As in MySQL, a
+// date stays one if the unit is days or more.
+func (p *printer) shift(n *tidb.FuncCallExpr, sign string) string {
+	unit, ok := unitOf(n, 3, 2)
+	if !ok {
+		return ""
+	}
+	shifted := "(" + timestamp(p.expr(n.Args[0])) + " " + sign + " " + p.interval(n.Args[1], unit) + ")"
+	if isDate(n.Args[0]) && wholeDays(unit) {
+		return "CAST(" + shifted + " AS DATE)"
+	}
+	return shifted
+}
+
+// unitOf returns the unit that is the argument at index i of count.
+func unitOf(n *tidb.FuncCallExpr, count, i int) (tidb.TimeUnitType, bool) {
+	if len(n.Args) != count {
+		return tidb.TimeUnitInvalid, false
+	}
+	unit, ok := n.Args[i].(*tidb.TimeUnitExpr)
+	if !ok {
+		return tidb.TimeUnitInvalid, false
+	}
+	return unit.Unit, true
+}
+
+func wholeDays(unit tidb.TimeUnitType) bool {
+	switch unit {
+	case tidb.TimeUnitDay, tidb.TimeUnitWeek, tidb.TimeUnitMonth, tidb.TimeUnitQuarter, tidb.TimeUnitYear:
+		return true
+	}
+	return false
+}
+
+// isDate reports whether an expression is a date by its form. What columns are
+// is not known here.
+func isDate(node tidb.ExprNode) bool {
+	switch n := node.(type) {
+	case *tidb.FuncCallExpr:
+		switch n.FnName.L {
+		case "curdate", "current_date", "utc_date", "date", "last_day", "makedate", "from_days":
+			return true
+		case "date_add", "date_sub", "adddate", "subdate":
+			unit, ok := unitOf(n, 3, 2)
+			return ok && isDate(n.Args[0]) && wholeDays(unit)
+		}
+	case *literals.ValueExpr:
+		s, ok := stringLiteral(n)
+		return ok && len(s) == len(time.DateOnly)
+	}
+	return false
+}
+
+func (p *printer) timestampAdd(n *tidb.FuncCallExpr) string {
+	unit, ok := unitOf(n, 3, 0)
+	if !ok {
+		return ""
+	}
+	return "(" + timestamp(p.expr(n.Args[2])) + " + " + p.interval(n.Args[1], unit) + ")"
+}
+
+// timestampDiff counts whole units, as DuckDB's date_sub does.
+func (p *printer) timestampDiff(n *tidb.FuncCallExpr) string {
+	unit, ok := unitOf(n, 3, 0)
+	if !ok {
+		return ""
+	}
+	if _, ok := units[unit]; !ok {
+		unsupported("TIMESTAMPDIFF of %s", unit)
+	}
+	return "date_sub(" + duckdb.QuoteString(strings.ToLower(unit.String())) + ", " + timestamp(p.expr(n.Args[1])) + ", " + timestamp(p.expr(n.Args[2])) + ")"
+}
+
+func (p *printer) extract(n *tidb.FuncCallExpr) string {
+	unit, ok := unitOf(n, 2, 0)
+	if !ok {
+		return ""
+	}
+	if _, ok := units[unit]; !ok {
+		unsupported("EXTRACT of %s", unit)
+	}
+	return "date_part(" + duckdb.QuoteString(strings.ToLower(unit.String())) + ", " + timestamp(p.expr(n.Args[1])) + ")"
+}
+
+// convertZone prints CONVERT_TZ with literal zones: names, or offsets, which
+// DuckDB does not know.
+func (p *printer) convertZone(n *tidb.FuncCallExpr) string {
+	if len(n.Args) != 3 {
+		return ""
+	}
+	moved := timestamp(p.expr(n.Args[0]))
+	moved = fromZone(moved, n.Args[1])
+	return toZone(moved, n.Args[2])
+}
+
+// fromZone prints the UTC of a time in a zone.
+func fromZone(expr string, zone tidb.ExprNode) string {
+	name, seconds, named := zoneOf(zone)
+	if named {
+		return "timezone('UTC', timezone(" + duckdb.QuoteString(name) + ", " + expr + "))"
+	}
+	return fmt.Sprintf("(%s - to_seconds(%d))", expr, seconds)
+}
+
+// toZone prints the time in a zone of a UTC.
+func toZone(expr string, zone tidb.ExprNode) string {
+	name, seconds, named := zoneOf(zone)
+	if named {
+		return "timezone(" + duckdb.QuoteString(name) + ", timezone('UTC', " + expr + "))"
+	}
+	return fmt.Sprintf("(%s + to_seconds(%d))", expr, seconds)
+}
+
+func zoneOf(node tidb.ExprNode) (name string, seconds int, named bool) {
+	name, ok := stringLiteral(node)
+	if !ok {
+		unsupported("a time zone that is no literal")
+	}
+	if strings.EqualFold(name, "SYSTEM") {
+		return "UTC", 0, false
+	}
+	if t, err := time.Parse("-07:00", name); err == nil {
+		_, seconds = t.Zone()
+		return name, seconds, false
+	}
+	return name, 0, true
+}

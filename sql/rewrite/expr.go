@@ -1,0 +1,350 @@
+package rewrite
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	tidb "github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/mysql"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+	literals "github.com/pingcap/tidb/pkg/parser/test_driver"
+
+	"shoal/sql/ast"
+	"shoal/sql/duckdb"
+)
+
+func (p *printer) exprs(list []tidb.ExprNode) string {
+	return strings.Join(p.args(list), ", ")
+}
+
+func (p *printer) args(list []tidb.ExprNode) []string {
+	out := make([]string, len(list))
+	for i, e := range list {
+		out[i] = p.expr(e)
+	}
+	return out
+}
+
+// expr prints an expression so that it can stand as an operand.
+func (p *printer) expr(node tidb.ExprNode) string {
+	defer p.enter()()
+	switch n := node.(type) {
+	case *literals.ParamMarkerExpr:
+		unsupported("a parameter without a value")
+	case *literals.ValueExpr:
+		return literal(n)
+	case *tidb.ColumnNameExpr:
+		return columnName(n.Name)
+	case *tidb.ParenthesesExpr:
+		return "(" + p.expr(n.Expr) + ")"
+	case *tidb.BinaryOperationExpr:
+		return p.binary(n)
+	case *tidb.UnaryOperationExpr:
+		return p.unary(n)
+	case *tidb.VariableExpr:
+		return p.variable(n)
+	case *tidb.FuncCallExpr:
+		return p.function(n)
+	case *tidb.FuncCastExpr:
+		return p.cast(n)
+	case *tidb.AggregateFuncExpr:
+		return p.aggregate(n)
+	case *tidb.WindowFuncExpr:
+		return p.windowFunction(n)
+	case *tidb.SubqueryExpr:
+		return "(" + p.query(n.Query) + ")"
+	case *tidb.CaseExpr:
+		return p.caseExpr(n)
+	case *tidb.SetCollationExpr:
+		return p.expr(n.Expr)
+	case *tidb.RowExpr:
+		return "(" + p.exprs(n.Values) + ")"
+	case *tidb.PositionExpr:
+		return strconv.Itoa(n.N)
+	}
+	return p.predicate(node)
+}
+
+// predicate prints the expressions that are true or false.
+func (p *printer) predicate(node tidb.ExprNode) string {
+	switch n := node.(type) {
+	case *tidb.BetweenExpr:
+		return "(" + p.expr(n.Expr) + not(n.Not) + " BETWEEN " + p.expr(n.Left) + " AND " + p.expr(n.Right) + ")"
+	case *tidb.PatternInExpr:
+		if n.Sel != nil {
+			return "(" + p.expr(n.Expr) + not(n.Not) + " IN " + p.expr(n.Sel) + ")"
+		}
+		return "(" + p.expr(n.Expr) + not(n.Not) + " IN (" + p.exprs(n.List) + "))"
+	case *tidb.IsNullExpr:
+		return "(" + p.expr(n.Expr) + " IS" + not(n.Not) + " NULL)"
+	case *tidb.IsTruthExpr:
+		return fmt.Sprintf("(CAST(%s AS BOOLEAN) IS%s %t)", p.expr(n.Expr), not(n.Not), n.True != 0)
+	case *tidb.PatternLikeOrIlikeExpr:
+		return p.like(n)
+	case *tidb.PatternRegexpExpr:
+		return "(" + strings.TrimSpace(not(n.Not)+" regexp_matches(") + text(p.expr(n.Expr)) + ", " + text(p.expr(n.Pattern)) + "))"
+	case *tidb.ExistsSubqueryExpr:
+		return "(" + strings.TrimSpace(not(n.Not)+" EXISTS "+p.expr(n.Sel)) + ")"
+	case *tidb.CompareSubqueryExpr:
+		quantifier := " ANY "
+		if n.All {
+			quantifier = " ALL "
+		}
+		return "(" + p.expr(n.L) + " " + operators[n.Op] + quantifier + p.expr(n.R) + ")"
+	}
+	unsupported("%s", strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", node), "*ast."), "Expr"))
+	return ""
+}
+
+func not(n bool) string {
+	if n {
+		return " NOT"
+	}
+	return ""
+}
+
+// text casts an expression for functions that take only texts.
+func text(expr string) string { return "CAST(" + expr + " AS VARCHAR)" }
+
+// like prints LIKE, which has an escape character in MySQL even if none is
+// named.
+func (p *printer) like(n *tidb.PatternLikeOrIlikeExpr) string {
+	operator := " LIKE "
+	if !n.IsLike {
+		operator = " ILIKE "
+	}
+	escape := ""
+	if n.Escape != 0 {
+		escape = " ESCAPE " + duckdb.QuoteString(string(rune(n.Escape)))
+	}
+	return "(" + text(p.expr(n.Expr)) + not(n.Not) + operator + p.expr(n.Pattern) + escape + ")"
+}
+
+func columnName(n *tidb.ColumnName) string {
+	name := duckdb.QuoteName(n.Name.O)
+	if n.Table.O != "" {
+		name = duckdb.QuoteName(n.Table.O) + "." + name
+	}
+	if n.Schema.O != "" {
+		name = duckdb.QuoteName(duckdb.SchemaName(n.Schema.O)) + "." + name
+	}
+	return name
+}
+
+func stringLiteral(node tidb.ExprNode) (string, bool) {
+	v, ok := node.(*literals.ValueExpr)
+	if !ok || v.Kind() != literals.KindString {
+		return "", false
+	}
+	return v.GetString(), true
+}
+
+func literal(v *literals.ValueExpr) string {
+	switch v.Kind() {
+	case literals.KindNull:
+		return "NULL"
+	case literals.KindInt64:
+		if v.Type.GetFlag()&mysql.IsBooleanFlag != 0 {
+			return strconv.FormatBool(v.GetInt64() != 0)
+		}
+		return strconv.FormatInt(v.GetInt64(), 10)
+	case literals.KindUint64:
+		n := strconv.FormatUint(v.GetUint64(), 10)
+		if v.GetUint64() > math.MaxInt64 {
+			return "CAST(" + n + " AS UBIGINT)"
+		}
+		return n
+	case literals.KindFloat32, literals.KindFloat64:
+		return strconv.FormatFloat(v.GetFloat64(), 'e', -1, 64)
+	case literals.KindMysqlDecimal:
+		return v.GetMysqlDecimal().String()
+	case literals.KindString, literals.KindBytes, literals.KindBinaryLiteral:
+		return quoteText(v.GetString())
+	}
+	unsupported("this literal")
+	return ""
+}
+
+// quoteText prints a text, or what is none as the bytes it is.
+func quoteText(s string) string {
+	if utf8.ValidString(s) && !strings.Contains(s, "\x00") {
+		return duckdb.QuoteString(s)
+	}
+	return fmt.Sprintf("unhex('%X')", s)
+}
+
+// operators are the binary operators that keep their form.
+var operators = map[opcode.Op]string{
+	opcode.LogicAnd: "AND", opcode.LogicOr: "OR", opcode.EQ: "=", opcode.NE: "<>", opcode.LT: "<", opcode.LE: "<=", opcode.GT: ">", opcode.GE: ">=",
+	opcode.NullEQ: "IS NOT DISTINCT FROM", opcode.Plus: "+", opcode.Minus: "-", opcode.Mul: "*", opcode.Mod: "%", opcode.IntDiv: "//",
+	opcode.And: "&", opcode.Or: "|", opcode.LeftShift: "<<", opcode.RightShift: ">>",
+}
+
+func (p *printer) binary(n *tidb.BinaryOperationExpr) string {
+	left, right := p.expr(n.L), p.expr(n.R)
+	switch n.Op {
+	case opcode.Plus, opcode.Minus, opcode.Mul, opcode.Div, opcode.IntDiv, opcode.Mod:
+		left, right = number(n.L, left), number(n.R, right)
+	case opcode.LogicAnd, opcode.LogicOr:
+		left, right = truth(n.L, left), truth(n.R, right)
+	}
+	switch n.Op {
+	case opcode.Div: // NULL, not infinity, where the divisor is 0
+		return "(" + left + " / NULLIF(" + right + ", 0))"
+	case opcode.LogicXor:
+		return "(" + truth(n.L, left) + " <> " + truth(n.R, right) + ")"
+	case opcode.Xor:
+		return "xor(" + left + ", " + right + ")"
+	}
+	operator, ok := operators[n.Op]
+	if !ok {
+		unsupported("operator %s", n.Op)
+	}
+	return "(" + left + " " + operator + " " + right + ")"
+}
+
+func (p *printer) unary(n *tidb.UnaryOperationExpr) string {
+	operand := p.expr(n.V)
+	switch n.Op {
+	case opcode.Not, opcode.Not2:
+		return "(NOT " + truth(n.V, operand) + ")"
+	case opcode.Minus:
+		return "(- " + number(n.V, operand) + ")"
+	case opcode.Plus:
+		return operand
+	case opcode.BitNeg:
+		return "(~ " + operand + ")"
+	}
+	unsupported("operator %s", n.Op)
+	return ""
+}
+
+// isTruth reports whether an expression is a boolean to DuckDB.
+func isTruth(node tidb.ExprNode) bool {
+	switch n := node.(type) {
+	case *tidb.ParenthesesExpr:
+		return isTruth(n.Expr)
+	case *tidb.BetweenExpr, *tidb.PatternInExpr, *tidb.IsNullExpr, *tidb.IsTruthExpr, *tidb.PatternLikeOrIlikeExpr,
+		*tidb.PatternRegexpExpr, *tidb.ExistsSubqueryExpr, *tidb.CompareSubqueryExpr:
+		return true
+	case *tidb.UnaryOperationExpr:
+		return n.Op == opcode.Not || n.Op == opcode.Not2
+	case *tidb.BinaryOperationExpr:
+		switch n.Op {
+		case opcode.LogicAnd, opcode.LogicOr, opcode.LogicXor, opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.NullEQ:
+			return true
+		}
+	case *literals.ValueExpr:
+		return n.Kind() == literals.KindInt64 && n.Type.GetFlag()&mysql.IsBooleanFlag != 0
+	}
+	return false
+}
+
+// number prints an operand of arithmetic: MySQL's truth is 1 or 0.
+func number(node tidb.ExprNode, printed string) string {
+	if isTruth(node) {
+		return "CAST(" + printed + " AS INTEGER)"
+	}
+	return printed
+}
+
+// truth prints an operand of logic: any number is true or false to MySQL.
+func truth(node tidb.ExprNode, printed string) string {
+	if isTruth(node) {
+		return printed
+	}
+	return "CAST(" + printed + " AS BOOLEAN)"
+}
+
+func (p *printer) variable(n *tidb.VariableExpr) string {
+	if n.Value != nil {
+		unsupported("assigning @%s in a query (SET does)", n.Name)
+	}
+	if !n.IsSystem {
+		return value(p.session.UserVariable(n.Name))
+	}
+	scope := ast.NoScope
+	if n.ExplicitScope {
+		scope = ast.Session
+		if n.IsGlobal {
+			scope = ast.Global
+		}
+	}
+	v, err := p.session.SystemVariable(scope, n.Name)
+	if err != nil {
+		panic(fault{err})
+	}
+	return value(v)
+}
+
+// value prints what the session answered.
+func value(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return quoteText(v)
+	case float64:
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	return "CAST(" + fmt.Sprint(v) + " AS BIGINT)"
+}
+
+func (p *printer) caseExpr(n *tidb.CaseExpr) string {
+	var b strings.Builder
+	b.WriteString("CASE")
+	if n.Value != nil {
+		b.WriteString(" " + p.expr(n.Value))
+	}
+	for _, w := range n.WhenClauses {
+		when := p.expr(w.Expr)
+		if n.Value == nil {
+			when = truth(w.Expr, when)
+		}
+		b.WriteString(" WHEN " + when + " THEN " + p.expr(w.Result))
+	}
+	if n.ElseClause != nil {
+		b.WriteString(" ELSE " + p.expr(n.ElseClause))
+	}
+	return b.String() + " END"
+}
+
+func (p *printer) cast(n *tidb.FuncCastExpr) string {
+	operand := p.expr(n.Expr)
+	if n.FunctionType == tidb.CastBinaryOperator {
+		return operand
+	}
+	target := ""
+	switch n.Tp.GetType() {
+	case mysql.TypeLonglong:
+		target = "BIGINT"
+		if n.Tp.GetFlag()&mysql.UnsignedFlag != 0 {
+			target = "UBIGINT"
+		}
+	case mysql.TypeVarString, mysql.TypeString, mysql.TypeVarchar:
+		if length := n.Tp.GetFlen(); length >= 0 {
+			return fmt.Sprintf("substr(%s, 1, %d)", text(operand), length)
+		}
+		return text(operand)
+	case mysql.TypeDate:
+		target = "DATE"
+	case mysql.TypeDatetime, mysql.TypeTimestamp:
+		target = "TIMESTAMP"
+	case mysql.TypeDuration:
+		target = "TIME"
+	case mysql.TypeNewDecimal:
+		target = fmt.Sprintf("DECIMAL(%d,%d)", min(n.Tp.GetFlen(), 38), max(n.Tp.GetDecimal(), 0))
+	case mysql.TypeDouble:
+		target = "DOUBLE"
+	case mysql.TypeFloat:
+		target = "FLOAT"
+	case mysql.TypeJSON:
+		target = "JSON"
+	default:
+		unsupported("CAST to %s", n.Tp)
+	}
+	return "CAST(" + operand + " AS " + target + ")"
+}
