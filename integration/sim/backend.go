@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"shoal/be/task"
+	"shoal/fe/schedule"
+	backendv1 "shoal/proto/backend/v1"
+)
+
+// silentLimit is how long a backend goes on without a heartbeat (design).
+const silentLimit = 5 * time.Second
+
+// A backend is a backend's process and what survives it: its name.
+type backend struct {
+	s    *Sim
+	name string
+	uuid string
+	runs int // processes so far
+
+	// Of the process that runs now.
+	proc    *process
+	id      uint64 // what the frontend calls it, 0 before it registered
+	startMs int64
+	tasks   []*running
+	heard   time.Time
+	term    uint64
+	index   uint64 // the leader's, as last heard
+	slots   uint32
+}
+
+// A running is a task that runs or did run here. An epoch is run once only by
+// a process.
+type running struct {
+	ref    schedule.Ref
+	task   *task.Task
+	cancel context.CancelFunc
+	member *member
+}
+
+var (
+	errDown    = errors.New("connection refused")
+	errTimeout = errors.New("no answer in time")
+	errRan     = errors.New("this process has run that epoch already")
+	errTerm    = errors.New("an older term")
+)
+
+// start begins a new process.
+func (b *backend) start() {
+	b.runs++
+	b.proc = &process{name: b.name}
+	b.id, b.tasks, b.term, b.index = 0, nil, 0, 0
+	b.startMs = b.s.w.now.UnixMilli()
+	b.heard = b.s.w.now
+	b.slots = uint32(b.s.cfg.Slots)
+	b.s.w.spawn(b.proc, b.watch)
+}
+
+// kill ends the process. The broker may or may not notice that its connections
+// are gone.
+func (b *backend) kill() {
+	b.proc.dead = true
+	noticed := b.s.w.chance(0.5)
+	for _, r := range b.tasks {
+		b.s.broker.disconnect(r.member.id, noticed)
+		b.s.broker.silence(r.member.id)
+	}
+}
+
+// watch registers, and drains everything when no frontend is heard.
+func (b *backend) watch() {
+	for {
+		if b.id == 0 {
+			if id, err := b.s.fe.register(b); err == nil {
+				b.id = id
+			}
+		}
+		b.s.w.sleep(time.Second)
+		if b.s.w.now.Sub(b.heard) >= silentLimit {
+			for _, r := range b.tasks {
+				r.cancel()
+			}
+		}
+	}
+}
+
+// heartbeat is the executor's side of BackendService.Heartbeat.
+func (b *backend) heartbeat(req *backendv1.HeartbeatRequest) (*backendv1.HeartbeatResponse, error) {
+	if req.Leadership.Term < b.term {
+		return nil, errTerm
+	}
+	b.term, b.heard = req.Leadership.Term, b.s.w.now
+	b.index = max(b.index, req.AppliedIndex)
+	resp := &backendv1.HeartbeatResponse{Slots: b.slots, StartTimeMs: b.startMs}
+	for _, r := range b.tasks {
+		if !slices.ContainsFunc(req.Tasks, func(t *backendv1.TaskRef) bool { return refOf(t) == r.ref }) {
+			r.cancel()
+		}
+		resp.Tasks = append(resp.Tasks, r.task.Status())
+	}
+	for _, t := range req.Tasks {
+		if b.running(refOf(t)) == nil {
+			resp.Lacking = append(resp.Lacking, t)
+		}
+	}
+	return resp, nil
+}
+
+func refOf(t *backendv1.TaskRef) schedule.Ref { return schedule.Ref{TaskID: t.TaskId, Epoch: t.Epoch} }
+
+func (b *backend) running(ref schedule.Ref) *running {
+	i := slices.IndexFunc(b.tasks, func(r *running) bool { return r.ref == ref })
+	if i < 0 {
+		return nil
+	}
+	return b.tasks[i]
+}
+
+// submit is the executor's side of BackendService.SubmitTask.
+func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
+	spec := req.Task
+	ref := schedule.Ref{TaskID: spec.TaskId, Epoch: spec.Epoch}
+	if req.Leadership.Term < b.term {
+		return errTerm
+	}
+	b.term = req.Leadership.Term
+	if b.running(ref) != nil {
+		return errRan
+	}
+	r := &running{ref: ref, member: newMember(b.s, spec.MemberId)}
+	var ctx context.Context
+	ctx, r.cancel = context.WithCancel(context.Background())
+	r.task = task.New(task.Config{
+		Spec:         spec,
+		Source:       b.s.cfg.Mutation.source(r.member),
+		Writer:       &pipe{s: b.s, run: fmt.Sprintf("%s-%d", b.name, b.runs)},
+		Committer:    &committer{s: b.s},
+		Runtime:      b.s.w,
+		Logger:       slog.New(slog.DiscardHandler),
+		MaxBytes:     1 << 20,
+		AppliedIndex: func() uint64 { return b.index },
+		Blame:        func(error) backendv1.TroubleKind { return backendv1.TroubleKind_TROUBLE_KIND_BROKER },
+	})
+	b.tasks = append(b.tasks, r)
+	b.s.w.tell("%s starts task %d epoch %d after number %d as %s", b.name, ref.TaskID, ref.Epoch, spec.LastNumber, spec.MemberId)
+	b.s.w.spawn(b.proc, func() {
+		err := r.task.Run(ctx)
+		b.s.w.tell("task %d epoch %d ended: %v", ref.TaskID, ref.Epoch, err)
+	})
+	return nil
+}

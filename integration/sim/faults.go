@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"time"
+
+	"shoal/fe/state/jobs"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+// produce appends to the logs while there is weather, and at least until there
+// are enough records.
+func (s *Sim) produce() {
+	w := s.w
+	gap := s.cfg.Weather / time.Duration(s.cfg.Records/2+1)
+	for n := 0; n < s.cfg.Records; {
+		w.sleep(w.between(0, gap))
+		log := s.broker.parts[w.rng.IntN(len(s.broker.parts))].log
+		size := 1 + w.rng.IntN(8)
+		undecided := log.stable() < log.end()
+		switch {
+		case undecided && w.chance(0.5):
+			log.decide(w.chance(0.5))
+			size = 1
+		case w.chance(0.2):
+			log.append(size, open)
+		default:
+			log.append(size, plain)
+		}
+		n += size
+	}
+	for _, p := range s.broker.parts {
+		if p.log.stable() < p.log.end() {
+			p.log.decide(true)
+		}
+	}
+	s.produced = true
+}
+
+// disturb lets things happen, then stops. Each universe has some kinds of
+// faults only, since all of them at once hide each other.
+func (s *Sim) disturb() {
+	w := s.w
+	end := w.start.Add(s.cfg.Weather)
+	var faults []func()
+	for _, f := range []func(){
+		s.killBackend, s.killFrontend, s.fe.saveAlive, s.failOver, s.disconnect, s.pauseJob,
+		s.retain, s.compact, s.fillWarehouse, s.slowWrites, s.freeze,
+	} {
+		if w.chance(0.4) {
+			faults = append(faults, f)
+		}
+	}
+	for len(faults) > 0 {
+		w.sleep(w.between(0, 2*s.cfg.Unsettled))
+		if w.now.After(end) {
+			break
+		}
+		faults[w.rng.IntN(len(faults))]()
+	}
+	w.tell("all is calm")
+	s.calm = true
+	s.writes = 20 * time.Millisecond
+	s.refusesUntil = w.now
+}
+
+func (s *Sim) someBackend() *backend { return s.backends[s.w.rng.IntN(len(s.backends))] }
+
+func (s *Sim) killBackend() {
+	b := s.someBackend()
+	if b.proc.dead {
+		return
+	}
+	s.w.tell("%s dies", b.name)
+	s.check.stats.Kills++
+	b.kill()
+	s.later(20*time.Second, b.start)
+}
+
+func (s *Sim) killFrontend() {
+	if s.fe.proc == nil {
+		return
+	}
+	s.w.tell("the frontend dies")
+	s.check.stats.Restarts++
+	s.fe.kill()
+	s.later(20*time.Second, s.fe.start)
+}
+
+// later does something after a time, whatever dies meanwhile.
+func (s *Sim) later(most time.Duration, do func()) {
+	s.w.spawn(&process{name: "world"}, func() {
+		s.w.sleep(s.w.between(0, most))
+		do()
+	})
+}
+
+func (f *frontend) saveAlive() {
+	if f.proc != nil {
+		f.s.w.tell("the frontend takes a snapshot")
+		f.save()
+	}
+}
+
+func (s *Sim) failOver() {
+	p := s.w.rng.IntN(len(s.broker.parts))
+	s.w.tell("partition %d gets another leader", p)
+	s.check.stats.FailOvers++
+	s.broker.tick()
+	s.broker.failOver(p)
+}
+
+func (s *Sim) disconnect() {
+	if n := len(s.broker.members); n > 0 {
+		m := s.broker.members[s.w.rng.IntN(n)]
+		noticed := s.w.chance(0.5)
+		s.w.tell("%s loses its connection, noticed: %v", m.id, noticed)
+		s.broker.disconnect(m.id, noticed)
+	}
+}
+
+func (s *Sim) pauseJob() {
+	if s.fe.proc != nil {
+		s.fe.pause(0, "by its user")
+	}
+}
+
+// retain deletes the head of a log.
+func (s *Sim) retain() {
+	p := s.w.rng.IntN(len(s.broker.parts))
+	part := s.broker.parts[p]
+	part.log.start = min(part.log.stable(), part.log.start+s.w.rng.Int64N(12))
+	part.share.retain()
+	s.w.tell("log of partition %d starts at %d", p, part.log.start)
+}
+
+// compact removes records of a log.
+func (s *Sim) compact() {
+	p := s.w.rng.IntN(len(s.broker.parts))
+	log := s.broker.parts[p].log
+	for o := log.start; o < log.stable(); o++ {
+		if log.entries[o].kind == plain && s.w.chance(0.1) {
+			log.entries[o].kind = removed
+		}
+	}
+	s.w.tell("partition %d is compacted", p)
+}
+
+func (s *Sim) fillWarehouse() {
+	s.refusesUntil = s.w.now.Add(s.w.between(0, 2*s.cfg.Lock))
+	s.w.tell("the warehouse is full until %.1fs", s.refusesUntil.Sub(s.w.start).Seconds())
+}
+
+func (s *Sim) slowWrites() {
+	s.writes = s.w.between(0, s.cfg.Lock)
+	s.w.tell("writes take up to %v", s.writes)
+}
+
+// freeze stops a process for a while without ending it.
+func (s *Sim) freeze() {
+	b := s.someBackend()
+	b.proc.frozenUntil = s.w.now.Add(s.w.between(0, 3*s.cfg.Lock))
+	s.w.tell("%s is frozen until %.1fs", b.name, b.proc.frozenUntil.Sub(s.w.start).Seconds())
+}
+
+// operate is a person who resumes a job that paused, a while later.
+func (s *Sim) operate() {
+	for {
+		s.w.sleep(s.w.between(0, 20*time.Second))
+		job := s.fe.job()
+		if s.fe.proc == nil || job.State != raftlogv1.JobState_JOB_STATE_PAUSED {
+			continue
+		}
+		if job.ReasonCode == jobs.ReasonCannotResume && len(s.broker.members) > 0 && s.w.chance(0.9) {
+			s.broker.tick()
+			continue
+		}
+		s.fe.resume()
+	}
+}

@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protodelim"
+	"google.golang.org/protobuf/proto"
+
+	"shoal/be/source"
+	"shoal/be/task"
+	"shoal/fe/state"
+	"shoal/internal/offsets"
+	frontendv1 "shoal/proto/frontend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+// A Mutation is a fault of design that is put around the code under test, to
+// see that the checker finds it.
+type Mutation int
+
+const (
+	None Mutation = iota
+	// NoConflicts: the frontend loads what is loaded already.
+	NoConflicts
+	// SplitApply: the rowset of a refused txn becomes visible as well.
+	SplitApply
+	// SnapshotWithoutRanges: what is settled above the settled offset is lost
+	// by a restart.
+	SnapshotWithoutRanges
+	// AcceptFirst: the task acknowledges what it fetched before it commits.
+	AcceptFirst
+	// BridgeHoles: a txn claims everything from its first to its last offset.
+	BridgeHoles
+	// VoidUnread: the auditor takes for void what it did not read.
+	VoidUnread
+	// NoAudit: nothing that will not come again is ever settled.
+	NoAudit
+	// NamesByLabel: files are named by the label alone, though a process that
+	// started again may run an epoch once more.
+	NamesByLabel
+	// AcceptConflicts: a conflict is taken for done, everything is accepted.
+	AcceptConflicts
+)
+
+// apply applies a command, wrongly.
+func (m Mutation) apply(f *frontend, st *state.State, index uint64, c *raftlogv1.Command) state.Result {
+	r := st.Apply(index, c)
+	commits := c.GetCommitTxns()
+	if m != NoConflicts && m != SplitApply || commits == nil {
+		return r
+	}
+	for i, answer := range r.Txns {
+		req := commits.Txns[i]
+		wrong := m == NoConflicts && answer.Outcome == frontendv1.Outcome_OUTCOME_CONFLICT ||
+			m == SplitApply && answer.Outcome == frontendv1.Outcome_OUTCOME_FENCED
+		if wrong && req.Rowset != nil {
+			f.extra = append(f.extra, &raftlogv1.TableRowset{Rowset: req.Rowset})
+			r.Txns[i] = &frontendv1.CommitTxnResponse{Outcome: frontendv1.Outcome_OUTCOME_COMMITTED}
+		}
+	}
+	return r
+}
+
+// snapshot is what a restart reads of the one that was saved.
+func (m Mutation) snapshot(saved []byte) []byte {
+	if m != SnapshotWithoutRanges {
+		return saved
+	}
+	in, out := bytes.NewReader(saved), &bytes.Buffer{}
+	var header raftlogv1.SnapshotHeader
+	check(protodelim.UnmarshalFrom(in, &header))
+	write(out, &header)
+	for {
+		var r raftlogv1.SnapshotRecord
+		if err := protodelim.UnmarshalFrom(in, &r); err == io.EOF {
+			return out.Bytes()
+		} else {
+			check(err)
+		}
+		if l := r.GetLedger(); l != nil {
+			l.Ranges, l.Voids = nil, nil
+		}
+		write(out, &r)
+	}
+}
+
+func write(w io.Writer, m proto.Message) {
+	_, err := protodelim.MarshalTo(w, m)
+	check(err)
+}
+
+func check(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("sim: %v", err))
+	}
+}
+
+// request is what reaches the frontend of a CommitTxn.
+func (m Mutation) request(req *frontendv1.CommitTxnRequest) *frontendv1.CommitTxnRequest {
+	if m != BridgeHoles {
+		return req
+	}
+	req = proto.CloneOf(req)
+	for _, p := range req.Partitions {
+		if n := len(p.Loaded); n > 1 {
+			p.Void = append(p.Void, bridged(p)...)
+		}
+	}
+	return req
+}
+
+// answer is what reaches the task of the frontend's answer.
+func (m Mutation) answer(a *frontendv1.CommitTxnResponse) *frontendv1.CommitTxnResponse {
+	if m == AcceptConflicts && a.Outcome == frontendv1.Outcome_OUTCOME_CONFLICT {
+		return &frontendv1.CommitTxnResponse{Outcome: frontendv1.Outcome_OUTCOME_COMMITTED}
+	}
+	return a
+}
+
+// bridged is the holes between the first and the last offset of p.
+func bridged(p *typesv1.PartitionOffsets) []*typesv1.OffsetRange {
+	var have offsets.Set
+	for _, r := range p.Loaded {
+		have = have.Union(offsets.Of(offsets.Range{First: r.First, Last: r.Last}))
+	}
+	for _, r := range p.Void {
+		have = have.Union(offsets.Of(offsets.Range{First: r.First, Last: r.Last}))
+	}
+	return ranges(offsets.Of(offsets.Range{First: have[0].First, Last: have[len(have)-1].Last}).Subtract(have))
+}
+
+// probed is what the auditor looks at.
+func (m Mutation) probed(open offsets.Set) offsets.Set {
+	if m == NoAudit {
+		return nil
+	}
+	return open
+}
+
+// proof is what it makes of what it read.
+func (m Mutation) proof(p probe) probe {
+	if m == VoidUnread {
+		p.void = p.void.Union(p.held)
+	}
+	return p
+}
+
+// path is the path of a file.
+func (m Mutation) path(name, run string) string {
+	if m == NamesByLabel {
+		return name
+	}
+	return name + "-" + run
+}
+
+// source is what a task fetches from.
+func (m Mutation) source(of *member) task.Source {
+	if m != AcceptFirst {
+		return of
+	}
+	return &hasty{of}
+}
+
+// hasty accepts whatever it fetched.
+type hasty struct{ *member }
+
+func (h *hasty) Fetch(ctx context.Context, limits source.Limits) (source.Fetch, error) {
+	f, err := h.member.Fetch(ctx, limits)
+	for i := range f.Partitions {
+		h.QueueAcks(source.Acks(f.Partitions[i].ID(), f.Partitions[i].Acquired, source.Accept))
+	}
+	return f, err
+}
