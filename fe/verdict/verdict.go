@@ -1,0 +1,335 @@
+// Package verdict says what a routine load job does, or why it does not: one
+// pure function over what the leading frontend knows.
+//
+// SHOW ROUTINE LOAD, the admin API and later pages and alerts use the same
+// sentence, so that no job is RUNNING with nothing moving and no reason for
+// longer than StuckAfter. The first rule that holds wins; rules go from what
+// needs a person to what heals by itself to what is well. Of asks no clock and
+// no broker; the Tracker beside it keeps the little history that rates and
+// "since" need, and is fed once a second.
+package verdict
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"shoal/fe/backend"
+	"shoal/fe/kafka"
+	"shoal/fe/schedule"
+	"shoal/fe/state/ledger"
+	backendv1 "shoal/proto/backend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+// StuckAfter is how long a partition with lag may settle nothing before that
+// is the verdict.
+const StuckAfter = 30 * time.Second
+
+// startingFor is how long tasks may take to join a new group before that is
+// trouble; Kafka takes about 5 s.
+const startingFor = 30 * time.Second
+
+// Kind is the rule that held. Kinds are stable: alerts name them.
+type Kind string
+
+// The kinds, in the order of their rules.
+const (
+	Stopped       Kind = "stopped"
+	Cancelled     Kind = "cancelled"
+	PausedByUser  Kind = "paused_user"
+	PausedByError Kind = "paused_error"
+	SettingUp     Kind = "setting_up"
+	NoBackend     Kind = "no_backend"
+	NoSlot        Kind = "no_slot"
+	NoTopic       Kind = "no_topic"
+	BrokerAway    Kind = "broker_away"
+	NotTaken      Kind = "task_refused"
+	Trouble       Kind = "task_trouble"
+	OpenTxn       Kind = "open_transaction"
+	LedgerFull    Kind = "ledger_full"
+	Stuck         Kind = "partition_stuck"
+	Starting      Kind = "starting"
+	Idle          Kind = "idle"
+	Loading       Kind = "loading"
+)
+
+// Severity sorts verdicts.
+type Severity int
+
+// The severities.
+const (
+	Off  Severity = iota // ended, or paused by a person
+	OK                   // well
+	Busy                 // heals by itself
+	Warn                 // look at it
+	Bad                  // a person is needed
+)
+
+// A Verdict is what to tell people.
+type Verdict struct {
+	Kind     Kind
+	Severity Severity
+	// Text is one sentence or a few, facts filled in.
+	Text string
+}
+
+// Input is what the leading frontend knows of a job.
+type Input struct {
+	Now      time.Time
+	Job      *raftlogv1.Job
+	Ledgers  []ledger.View
+	Tasks    []*backendv1.TaskStatus // of live backends, any epoch
+	Refused  map[schedule.Ref]string // tasks that backends did not take
+	Backends []backend.Status
+	// SlotsTaken by tasks of all jobs.
+	SlotsTaken int
+	// View is the last look at topic and group, nil before the first.
+	View *kafka.View
+	// SetupError is why the share group could not be set up yet.
+	SetupError string
+	History    History
+}
+
+// rule is one row of the table: nil if it does not hold.
+type rule func(in *Input) *Verdict
+
+// The rules for jobs that should load. Those before it are states.
+var rules = []rule{settingUp, unplaced, brokerAway, notTaken, trouble, stuck, starting, idle}
+
+// Of judges a job.
+func Of(in Input) Verdict {
+	if v := state(in.Job); v != nil {
+		return *v
+	}
+	in.Tasks = current(in.Job, in.Tasks)
+	verdict := loading(&in)
+	for _, r := range rules {
+		if v := r(&in); v != nil {
+			verdict = v
+			break
+		}
+	}
+	verdict.Text += notes(&in)
+	return *verdict
+}
+
+// current keeps the statuses of tasks at their current epoch.
+func current(job *raftlogv1.Job, tasks []*backendv1.TaskStatus) []*backendv1.TaskStatus {
+	epochs := make(map[uint64]uint64, len(job.Tasks))
+	for _, t := range job.Tasks {
+		epochs[t.Id] = t.Epoch
+	}
+	var out []*backendv1.TaskStatus
+	for _, s := range tasks {
+		if epochs[s.Task.GetTaskId()] == s.Task.GetEpoch() && !s.Ended {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// state judges jobs that should not load.
+func state(job *raftlogv1.Job) *Verdict {
+	switch job.State {
+	case raftlogv1.JobState_JOB_STATE_STOPPED:
+		return &Verdict{Stopped, Off, "Stopped at " + clock(job.EndedMs) + "."}
+	case raftlogv1.JobState_JOB_STATE_CANCELLED:
+		return &Verdict{Cancelled, Bad, "Cancelled at " + clock(job.EndedMs) + ": " + job.Reason + "."}
+	case raftlogv1.JobState_JOB_STATE_PAUSED:
+		return paused(job)
+	}
+	return nil
+}
+
+// codeManualPause is Doris's MANUAL_PAUSE_ERR.
+const codeManualPause = 100
+
+func paused(job *raftlogv1.Job) *Verdict {
+	if job.ReasonCode == codeManualPause {
+		return &Verdict{PausedByUser, Off, fmt.Sprintf("Paused at %s: %s.", clock(job.PausedMs), job.Reason)}
+	}
+	text := fmt.Sprintf("Paused at %s: %s.", clock(job.PausedMs), job.Reason)
+	for _, s := range job.Samples {
+		text += fmt.Sprintf(" Partition %d offset %d: %s: %s.", s.Partition, s.Offset, s.Reason, s.Raw)
+	}
+	return &Verdict{PausedByError, Bad, text}
+}
+
+// settingUp: the group has no settings and start offsets yet.
+func settingUp(in *Input) *Verdict {
+	switch {
+	case in.Job.Started:
+		return nil
+	case in.SetupError != "":
+		return &Verdict{SettingUp, Bad, "The share group is not set up yet, which is tried again: " + in.SetupError + "."}
+	}
+	return &Verdict{SettingUp, Busy, "The share group is being set up."}
+}
+
+// unplaced: no task of the job is on a backend.
+func unplaced(in *Input) *Verdict {
+	for _, t := range in.Job.Tasks {
+		if t.BackendId != 0 {
+			return nil
+		}
+	}
+	alive, unheard, slots := 0, 0, 0
+	for _, b := range in.Backends {
+		switch {
+		case b.Alive:
+			alive++
+			slots += b.Slots
+		case b.Unheard:
+			unheard++
+		}
+	}
+	switch {
+	case alive == 0 && unheard > 0:
+		return &Verdict{NoBackend, Busy, fmt.Sprintf("Waiting to hear from %s.", count(unheard, "backend"))}
+	case alive == 0:
+		return &Verdict{NoBackend, Bad, fmt.Sprintf("No backend is alive, of %d known.", len(in.Backends))}
+	case in.SlotsTaken >= slots:
+		return &Verdict{NoSlot, Bad, fmt.Sprintf("No slot is free: all %d of %s are taken.", slots, count(alive, "live backend"))}
+	}
+	return &Verdict{Starting, Busy, "Tasks are being placed."}
+}
+
+// brokerAway: the last look at topic and group failed.
+func brokerAway(in *Input) *Verdict {
+	if in.View == nil || in.View.Err == nil {
+		return nil
+	}
+	since := ""
+	if !in.History.BrokerAway.IsZero() {
+		since = " since " + in.History.BrokerAway.Format(time.DateTime)
+	}
+	switch {
+	case errors.Is(in.View.Err, kafka.ErrNoTopic):
+		return &Verdict{NoTopic, Bad, fmt.Sprintf("Topic '%s' is gone%s; if it is created again, the job goes on from its beginning.", in.Job.Load.Topic, since)}
+	case errors.Is(in.View.Err, kafka.ErrDenied):
+		return &Verdict{BrokerAway, Bad, fmt.Sprintf("Kafka refuses%s: %v.", since, in.View.Err)}
+	}
+	severity := Busy
+	if !in.History.BrokerAway.IsZero() && in.Now.Sub(in.History.BrokerAway) > time.Minute {
+		severity = Bad
+	}
+	return &Verdict{BrokerAway, severity, fmt.Sprintf("Kafka does not answer%s: %v.", since, in.View.Err)}
+}
+
+// notTaken: backends refuse to start the job's tasks, and none runs.
+func notTaken(in *Input) *Verdict {
+	if len(in.Tasks) > 0 {
+		return nil
+	}
+	for _, t := range in.Job.Tasks {
+		if why := in.Refused[schedule.Ref{TaskID: t.Id, Epoch: t.Epoch}]; why != "" {
+			return &Verdict{NotTaken, Bad, fmt.Sprintf("Backend %d does not start task %d: %s.", t.BackendId, t.Id, why)}
+		}
+	}
+	return nil
+}
+
+// starting: no task polls yet.
+func starting(in *Input) *Verdict {
+	joined, youngest := 0, int64(0)
+	for _, s := range in.Tasks {
+		if s.Phase > backendv1.TaskStatus_PHASE_JOINING {
+			joined++
+		}
+	}
+	for _, t := range in.Job.Tasks {
+		youngest = max(youngest, t.AssignedMs)
+	}
+	if joined > 0 {
+		return nil
+	}
+	text := fmt.Sprintf("Tasks join the share group, %d of %d.", joined, len(in.Job.Tasks))
+	if in.Now.Sub(time.UnixMilli(youngest)) > startingFor {
+		return &Verdict{Starting, Bad, fmt.Sprintf("%s None has joined for %s.", text, in.Now.Sub(time.UnixMilli(youngest)).Round(time.Second))}
+	}
+	return &Verdict{Starting, Busy, text}
+}
+
+// idle: the group has no lag.
+func idle(in *Input) *Verdict {
+	total, known := lag(in.View)
+	if !known || total > 0 || in.History.RowsPerSecond > 0 {
+		return nil
+	}
+	last := int64(0)
+	for _, s := range in.Tasks {
+		last = max(last, s.LastRecordsMs)
+	}
+	text := "All loaded; waiting for records."
+	if last > 0 {
+		text = "All loaded; waiting for records, none since " + clock(last) + "."
+	}
+	return &Verdict{Idle, OK, text}
+}
+
+// loading is what holds when no rule does.
+func loading(in *Input) *Verdict {
+	text := fmt.Sprintf("Loading %.0f rows/s with %s", in.History.RowsPerSecond, count(len(in.Tasks), "task"))
+	if total, known := lag(in.View); known {
+		text += fmt.Sprintf("; lag %d", total)
+	}
+	return &Verdict{Loading, OK, text + "."}
+}
+
+// lag is the sum over partitions, unless the broker cannot tell.
+func lag(view *kafka.View) (total int64, known bool) {
+	if view == nil || view.Err != nil {
+		return 0, false
+	}
+	for _, p := range view.Partitions {
+		if p.Lag < 0 {
+			return 0, false
+		}
+		total += p.Lag
+	}
+	return total, true
+}
+
+// notes are sentences to add to a job that should load: what it had to do
+// without, and what was lost.
+func notes(in *Input) string {
+	var out []string
+	if in.Job.StartNote != "" {
+		out = append(out, "Note: "+in.Job.StartNote+".")
+	}
+	partitions := 0
+	if in.View != nil {
+		partitions = len(in.View.Partitions)
+	}
+	if n := len(in.Job.Tasks); n > 0 && n <= partitions {
+		out = append(out, fmt.Sprintf("%s for %s: if a task dies, its partitions may wait 45 s.", count(n, "task"), count(partitions, "partition")))
+	}
+	for _, l := range in.Ledgers {
+		if l.Expired > 0 {
+			out = append(out, fmt.Sprintf("%s of partition %d expired before they were loaded.", count(int(l.Expired), "offset"), l.Partition))
+		}
+		if in.View != nil && in.View.Err == nil && kafka.TopicID(l.TopicID) != in.View.Topic.ID && l.Partition == 0 {
+			out = append(out, fmt.Sprintf("The topic was created again: id %v is read now, %v before.", in.View.Topic.ID, kafka.TopicID(l.TopicID)))
+		}
+	}
+	if limit := in.Job.Load.MaxErrorNumber; limit > 0 && in.Job.WindowErrors*10 > limit*8 {
+		out = append(out, fmt.Sprintf("%d error rows of %d allowed in this window.", in.Job.WindowErrors, limit))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " " + strings.Join(out, " ")
+}
+
+// count is "1 task", "2 tasks".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// clock is a time as SHOW prints it.
+func clock(ms int64) string { return time.UnixMilli(ms).Format(time.DateTime) }

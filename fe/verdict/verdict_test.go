@@ -1,0 +1,180 @@
+package verdict_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal/fe/backend"
+	"shoal/fe/kafka"
+	"shoal/fe/schedule"
+	"shoal/fe/state/ledger"
+	"shoal/fe/verdict"
+	"shoal/internal/offsets"
+	backendv1 "shoal/proto/backend/v1"
+	frontendv1 "shoal/proto/frontend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+var (
+	now  = time.Date(2026, 11, 30, 12, 0, 0, 0, time.Local)
+	id   = kafka.TopicID{1}
+	keyA = ledger.Key{TopicID: id}
+)
+
+// well is a job with two tasks on one partition that polls, has lag 100 and
+// settled offsets one second ago. Cases change it.
+func well() verdict.Input {
+	in := verdict.Input{
+		Now: now,
+		Job: &raftlogv1.Job{
+			Id: 1, State: raftlogv1.JobState_JOB_STATE_RUNNING, Started: true,
+			Load:  &typesv1.RoutineLoad{Topic: "orders", MaxErrorNumber: 10},
+			Tasks: []*raftlogv1.Task{{Id: 1, Epoch: 5, BackendId: 9, AssignedMs: now.UnixMilli() - 60_000}, {Id: 2, Epoch: 6, BackendId: 9}},
+		},
+		Ledgers:  []ledger.View{{Key: keyA, Settled: 50}},
+		Backends: []backend.Status{{ID: 9, Alive: true, Slots: 16}},
+		View: &kafka.View{
+			Topic:      kafka.Topic{Name: "orders", ID: id, Partitions: []int32{0}},
+			Partitions: map[int32]kafka.Partition{0: {Log: kafka.Log{End: 150, StableEnd: 150}, Position: kafka.Position{Start: 50, Lag: 100}}},
+		},
+		History: verdict.History{RowsPerSecond: 1234, Moved: map[ledger.Key]time.Time{keyA: now.Add(-time.Second)}},
+	}
+	for _, t := range in.Job.Tasks {
+		in.Tasks = append(in.Tasks, &backendv1.TaskStatus{
+			Task: &backendv1.TaskRef{TaskId: t.Id, Epoch: t.Epoch}, Phase: backendv1.TaskStatus_PHASE_POLLING, LastRecordsMs: now.UnixMilli() - 90_000,
+		})
+	}
+	return in
+}
+
+// still makes nothing move for so long.
+func still(in *verdict.Input, d time.Duration) {
+	in.History.Moved[keyA] = now.Add(-d)
+	in.History.RowsPerSecond = 0
+}
+
+func partition(in *verdict.Input, p kafka.Partition) { in.View.Partitions[0] = p }
+
+func TestOf(t *testing.T) {
+	jobState := func(s raftlogv1.JobState, code int32, reason string) func(*verdict.Input) {
+		return func(in *verdict.Input) {
+			in.Job.State, in.Job.ReasonCode, in.Job.Reason = s, code, reason
+			in.Job.Samples = []*frontendv1.ErrorSample{{Partition: 3, Offset: 7, Reason: "k is NULL", Raw: "{}"}}
+		}
+	}
+	untasked := func(in *verdict.Input) { in.Job.Tasks, in.Tasks = nil, nil }
+	tests := []struct {
+		name     string
+		change   func(*verdict.Input)
+		kind     verdict.Kind
+		severity verdict.Severity
+		text     string // a part of it
+	}{
+		{"well", func(*verdict.Input) {}, verdict.Loading, verdict.OK, "Loading 1234 rows/s with 2 tasks; lag 100."},
+		{"stopped", jobState(raftlogv1.JobState_JOB_STATE_STOPPED, 0, ""), verdict.Stopped, verdict.Off, "Stopped at"},
+		{"cancelled", jobState(raftlogv1.JobState_JOB_STATE_CANCELLED, 6, "table d.t is gone"), verdict.Cancelled, verdict.Bad, "table d.t is gone"},
+		{"paused by a user", jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 100, "User root pauses routine load job"), verdict.PausedByUser, verdict.Off, "User root"},
+		{"paused by errors", jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 102, "11 error rows"), verdict.PausedByError, verdict.Bad, "Partition 3 offset 7: k is NULL: {}"},
+		{"being set up", func(in *verdict.Input) { in.Job.Started = false }, verdict.SettingUp, verdict.Busy, "being set up"},
+		{"cannot be set up", func(in *verdict.Input) { in.Job.Started, in.SetupError = false, "no broker answers" }, verdict.SettingUp, verdict.Bad, "no broker answers"},
+		{"no backend", func(in *verdict.Input) { untasked(in); in.Backends = nil }, verdict.NoBackend, verdict.Bad, "No backend is alive, of 0 known"},
+		{"dead backend", func(in *verdict.Input) { untasked(in); in.Backends[0].Alive = false }, verdict.NoBackend, verdict.Bad, "of 1 known"},
+		{"new leader", func(in *verdict.Input) {
+			untasked(in)
+			in.Backends[0].Alive, in.Backends[0].Unheard = false, true
+		}, verdict.NoBackend, verdict.Busy, "hear from 1 backend."},
+		{"no slot", func(in *verdict.Input) { untasked(in); in.SlotsTaken = 16 }, verdict.NoSlot, verdict.Bad, "all 16 of 1 live backend are taken"},
+		{"being placed", untasked, verdict.Starting, verdict.Busy, "being placed"},
+		{"broker away", func(in *verdict.Input) {
+			in.View = &kafka.View{Err: fmt.Errorf("%w: b1:9092: refused", kafka.ErrUnreachable)}
+			in.History.BrokerAway = now.Add(-10 * time.Second)
+		}, verdict.BrokerAway, verdict.Busy, "since 2026-11-30 11:59:50: no broker answers: b1:9092: refused"},
+		{"broker away for long", func(in *verdict.Input) {
+			in.View = &kafka.View{Err: kafka.ErrUnreachable}
+			in.History.BrokerAway = now.Add(-2 * time.Minute)
+		}, verdict.BrokerAway, verdict.Bad, "no broker answers"},
+		{"topic gone", func(in *verdict.Input) { in.View = &kafka.View{Err: kafka.ErrNoTopic} }, verdict.NoTopic, verdict.Bad, "Topic 'orders' is gone"},
+		{"denied", func(in *verdict.Input) { in.View = &kafka.View{Err: kafka.ErrDenied} }, verdict.BrokerAway, verdict.Bad, "Kafka refuses"},
+		{"not taken", func(in *verdict.Input) {
+			in.Tasks, in.Refused = nil, map[schedule.Ref]string{{TaskID: 1, Epoch: 5}: "bad property"}
+		}, verdict.NotTaken, verdict.Bad, "Backend 9 does not start task 1: bad property"},
+		{"refused at an older epoch", func(in *verdict.Input) {
+			in.Tasks, in.Refused = nil, map[schedule.Ref]string{{TaskID: 1, Epoch: 4}: "bad property"}
+		}, verdict.Starting, verdict.Bad, "join the share group, 0 of 2"},
+		{"warehouse", func(in *verdict.Input) {
+			still(in, 20*time.Second)
+			in.Tasks[1].Trouble, in.Tasks[1].TroubleKind = "disk full", backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE
+			in.Tasks[0].MaxDeliveries = 6
+		}, verdict.Trouble, verdict.Busy, "The warehouse refuses writes: disk full (some records were delivered 6 times)."},
+		{"warehouse, by the backend", func(in *verdict.Input) {
+			still(in, 70*time.Second)
+			in.Backends[0].WarehouseError = "read-only"
+		}, verdict.Trouble, verdict.Bad, "of backend 9: read-only"},
+		{"trouble of one, others load", func(in *verdict.Input) { in.Tasks[1].Trouble = "x" }, verdict.Loading, verdict.OK, "Loading"},
+		{"stuck", func(in *verdict.Input) { still(in, 31*time.Second); in.Tasks[0].HeldRecords = 7 }, verdict.Stuck, verdict.Bad, "Partition 0 has settled nothing for 31s, lag 100: 2 tasks polling, 7 records held."},
+		{"not yet stuck", func(in *verdict.Input) { still(in, 29*time.Second) }, verdict.Loading, verdict.OK, "Loading 0 rows/s"},
+		{"open transaction", func(in *verdict.Input) {
+			still(in, time.Minute)
+			partition(in, kafka.Partition{Log: kafka.Log{End: 60, StableEnd: 50}, Position: kafka.Position{Lag: 10}})
+		}, verdict.OpenTxn, verdict.Warn, "open since offset 50"},
+		{"crowded ledger", func(in *verdict.Input) {
+			still(in, time.Minute)
+			in.Ledgers[0].Ranges = make(offsets.Set, ledger.MaxRanges)
+		}, verdict.LedgerFull, verdict.Bad, "128 ranges above offset 50"},
+		{"joining", func(in *verdict.Input) {
+			for i := range in.Tasks {
+				in.Tasks[i].Phase = backendv1.TaskStatus_PHASE_JOINING
+				in.Job.Tasks[i].AssignedMs = now.UnixMilli() - 3000
+			}
+		}, verdict.Starting, verdict.Busy, "Tasks join the share group, 0 of 2."},
+		{"idle", func(in *verdict.Input) {
+			still(in, time.Hour)
+			partition(in, kafka.Partition{Log: kafka.Log{End: 50, StableEnd: 50}, Position: kafka.Position{Start: 50}})
+		}, verdict.Idle, verdict.OK, "none since 2026-11-30 11:58:30."},
+		{"what was lost is told", func(in *verdict.Input) { in.Ledgers[0].Expired = 12 }, verdict.Loading, verdict.OK, "12 offsets of partition 0 expired"},
+		{"created again", func(in *verdict.Input) { in.View.Topic.ID = kafka.TopicID{2} }, verdict.Loading, verdict.OK, "The topic was created again"},
+		{"few tasks", func(in *verdict.Input) { in.Job.Tasks, in.Tasks = in.Job.Tasks[:1], in.Tasks[:1] }, verdict.Loading, verdict.OK, "1 task for 1 partition"},
+		{"limit near", func(in *verdict.Input) { in.Job.WindowErrors = 9 }, verdict.Loading, verdict.OK, "9 error rows of 10 allowed"},
+		{"without rights", func(in *verdict.Input) { in.Job.StartNote = "isolation stays read_uncommitted" }, verdict.Loading, verdict.OK, "Note: isolation stays"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := well()
+			tt.change(&in)
+			if got := verdict.Of(in); got.Kind != tt.kind || got.Severity != tt.severity || !strings.Contains(got.Text, tt.text) {
+				t.Errorf("got %+v, want %s, severity %d, %q", got, tt.kind, tt.severity, tt.text)
+			}
+		})
+	}
+}
+
+func TestTracker(t *testing.T) {
+	tracker := verdict.NewTracker()
+	l := []ledger.View{{Key: keyA}}
+	away := &kafka.View{Err: kafka.ErrUnreachable}
+	for i := range 30 {
+		if i < 20 {
+			l = []ledger.View{{Key: keyA, Loaded: int64(i)}}
+		}
+		view := away
+		if i < 25 {
+			view = nil
+		}
+		tracker.Observe(now.Add(time.Duration(i)*time.Second), 1, int64(100*i), l, view)
+	}
+	h := tracker.History(1)
+	if h.RowsPerSecond != 100 || h.Moved[keyA] != now.Add(19*time.Second) || h.BrokerAway != now.Add(25*time.Second) {
+		t.Errorf("History = %+v", h)
+	}
+	tracker.Observe(now.Add(time.Minute), 1, 2900, l, nil)
+	if h := tracker.History(1); !h.BrokerAway.IsZero() {
+		t.Errorf("the broker is back, yet away since %v", h.BrokerAway)
+	}
+	tracker.Retain(func(uint64) bool { return false })
+	if h := tracker.History(1); len(h.Moved) != 0 {
+		t.Errorf("History of a forgotten job = %+v", h)
+	}
+}
