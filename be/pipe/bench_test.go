@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"shoal/be/pipe"
 	"shoal/be/source"
 	typesv1 "shoal/proto/types/v1"
 )
@@ -30,7 +29,7 @@ func benchmarkPipe(b *testing.B, format typesv1.RoutineLoad_Format, message stri
 			}
 			b.ReportAllocs()
 			for number := uint64(1); b.Loop(); number++ {
-				res, err := p.Write(b.Context(), pipe.Txn{Number: number, Label: "l"}, []source.Partition{part})
+				res, err := p.Write(b.Context(), fmt.Sprint("1-2-", number), []source.Partition{part})
 				if err != nil || res.Rowset.Rows != int64(rows) {
 					b.Fatal(res, err)
 				}

@@ -75,14 +75,6 @@ func New(ctx context.Context, cfg Config) (*Pipe, error) {
 // Close gives back what the pipe holds. Write must not be running.
 func (p *Pipe) Close() error { return p.conn.Close() }
 
-// Txn names what is written.
-type Txn struct {
-	// Number of the txn within the task's epoch; names the files. A number that
-	// files were written under must not come again.
-	Number uint64
-	Label  string
-}
-
 // Result is what a txn's CommitTxn needs to tell. A rowset is nil where there
 // is no row for it.
 type Result struct {
@@ -94,21 +86,23 @@ type Result struct {
 
 // Write decodes all records of parts and writes their rows. The records must
 // stay unchanged meanwhile; gaps are none of its business. After an error no
-// file is left, and the same records may be written again. The error wraps
-// warehouse.ErrExists if the number was used before: take the next one.
-func (p *Pipe) Write(ctx context.Context, txn Txn, parts []source.Partition) (Result, error) {
+// file is left, and the same records may be written again.
+//
+// The label names the files, so it is of letters, digits, '-' and '_' and comes
+// once, for ever. The error wraps warehouse.ErrExists if it was used before.
+func (p *Pipe) Write(ctx context.Context, label string, parts []source.Partition) (Result, error) {
 	now := p.cfg.Now()
 	p.decoder.SetNow(now)
 	p.batch.Reset()
 	feed := &feed{ctx: ctx, decoder: p.decoder, batch: p.batch, parts: parts}
-	w := writer{pipe: p, txn: txn, offsets: describeOffsets(parts)}
+	w := writer{pipe: p, label: label, offsets: describeOffsets(parts)}
 	var res Result
 	var err error
 	if res.Rowset, err = w.write(ctx, p.rows, "", feed); err != nil {
 		return Result{}, w.abandon(err)
 	}
 	if len(feed.bad) > 0 {
-		bad := newErrorFeed(p.cfg.Spec, txn.Label, now, feed.bad)
+		bad := newErrorFeed(p.cfg.Spec, label, now, feed.bad)
 		if res.ErrorRowset, err = w.write(ctx, p.errors, "-errors", bad); err != nil {
 			return Result{}, w.abandon(err)
 		}
@@ -120,7 +114,7 @@ func (p *Pipe) Write(ctx context.Context, txn Txn, parts []source.Partition) (Re
 // writer writes the files of one txn.
 type writer struct {
 	pipe    *Pipe
-	txn     Txn
+	label   string
 	offsets string
 	files   []*warehouse.File
 }
@@ -132,7 +126,7 @@ func (w *writer) write(ctx context.Context, t table, suffix string, rows rowFeed
 		return nil, err
 	}
 	spec := w.pipe.cfg.Spec
-	file, err := w.pipe.cfg.Warehouse.Create(rowsetPath(spec, w.txn.Number, suffix))
+	file, err := w.pipe.cfg.Warehouse.Create(rowsetPath(spec.TableId, w.label, suffix))
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +158,7 @@ func (w *writer) metadata() []keyValue {
 	return []keyValue{
 		{"shoal.table", spec.DbName + "." + spec.TableName},
 		{"shoal.table_id", fmt.Sprint(spec.TableId)},
-		{"shoal.label", w.txn.Label},
+		{"shoal.label", w.label},
 		{"shoal.offsets", w.offsets},
 	}
 }
@@ -180,8 +174,7 @@ func (w *writer) abandon(err error) error {
 	return err
 }
 
-// rowsetPath names a file for ever: a task's epoch never comes again, within an
-// incarnation of the cluster, nor does a number within it.
-func rowsetPath(spec *backendv1.TaskSpec, number uint64, suffix string) string {
-	return fmt.Sprintf("%d/%d-%d-%d-%d-%d%s.parquet", spec.TableId, spec.Incarnation, spec.JobId, spec.TaskId, spec.Epoch, number, suffix)
+// rowsetPath is the path in the warehouse: a folder for each table.
+func rowsetPath(tableID uint64, label, suffix string) string {
+	return fmt.Sprintf("%d/%s%s.parquet", tableID, label, suffix)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
 
-	"shoal/be/pipe"
 	"shoal/be/source"
 	typesv1 "shoal/proto/types/v1"
 )
@@ -80,7 +79,7 @@ func TestFooter(t *testing.T) {
 	parts := []source.Partition{partition(4, `{"i":1}`, `{"i":2}`, `{"x":3}`)}
 	parts[0].Records[1].Offset = 105
 	parts[0].Records[2].Offset = 106
-	res, err := p.Write(t.Context(), pipe.Txn{Number: 1, Label: "the label"}, parts)
+	res, err := p.Write(t.Context(), "the-label", parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +95,7 @@ func TestFooter(t *testing.T) {
 	checkColumns(t, r, want)
 	meta := r.MetaData().KeyValueMetadata()
 	for key, value := range map[string]string{
-		"shoal.table": "db1.t", "shoal.table_id": "7", "shoal.label": "the label",
+		"shoal.table": "db1.t", "shoal.table_id": "7", "shoal.label": "the-label",
 		"shoal.offsets": `[{"topic":"events","topic_id":"00ab0000000000000000000000000000","partition":4,"offsets":"100,105-106"}]`,
 	} {
 		if got := meta.FindValue(key); got == nil || *got != value {

@@ -56,6 +56,19 @@ func (w *Warehouse) writeMarker(content []byte) error {
 	return syncPaths(w.root, filepath.Dir(w.root))
 }
 
+// Trouble says why nothing should be written here now, "" where nothing is
+// wrong: Verify for the cluster that it last succeeded for.
+func (w *Warehouse) Trouble() string {
+	id := w.clusterID.Load()
+	if id == nil {
+		return "the warehouse has not been verified yet"
+	}
+	if err := w.Verify(*id); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // Verify tells whether this is the warehouse of the cluster. A process does
 // not start, and a backend does not write, while it is not. The error wraps
 // fs.ErrNotExist where there is no marker: a volume that is not mounted, or a
@@ -76,5 +89,6 @@ func (w *Warehouse) Verify(clusterID string) error {
 	if m.ClusterID != clusterID {
 		return fmt.Errorf("warehouse %s belongs to cluster %q, not to %q", w.root, m.ClusterID, clusterID)
 	}
+	w.clusterID.Store(&clusterID)
 	return nil
 }

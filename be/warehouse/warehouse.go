@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync/atomic"
 )
 
 // ErrExists tells that a name has been used before, by this or an earlier
@@ -30,7 +31,8 @@ var ErrExists = errors.New("rowset file exists already")
 
 // A Warehouse is a folder that holds the rowset files of one cluster.
 type Warehouse struct {
-	root string
+	root      string
+	clusterID atomic.Pointer[string] // that Verify last succeeded for
 }
 
 // Open makes a Warehouse of a URI such as file:///var/lib/shoal/warehouse. It

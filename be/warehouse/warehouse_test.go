@@ -118,8 +118,14 @@ func TestMarker(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("Bootstrap left %v, %v", entries, err)
 	}
+	if why := w.Trouble(); why != "" {
+		t.Fatalf("Trouble = %q", why)
+	}
 	if err := os.WriteFile(filepath.Join(root, entries[0].Name()), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	if why := w.Trouble(); !strings.Contains(why, "damaged") {
+		t.Fatalf("Trouble = %q", why)
 	}
 	if err := w.Verify("c1"); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Fatalf("Verify of a damaged marker = %v", err)
