@@ -37,7 +37,7 @@ import (
 type Config struct {
 	// Threads that work on a query, at least 1.
 	Threads int
-	// MemoryLimit in bytes for one query, result included. A query that
+	// MemoryLimit in bytes, above 0, for one query, result included. One that
 	// needs more spills to TempDir, or fails without one.
 	MemoryLimit int64
 	// TempDir is where queries may spill; empty means nowhere.

@@ -259,3 +259,17 @@ func BenchmarkOpenAndClose(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkRows streams rows of six columns; see rows/s.
+func BenchmarkRows(b *testing.B) {
+	const rows = 500_000
+	query := fmt.Sprintf("SELECT i, i::VARCHAR || 'abcdefgh', i / 7, i::DECIMAL(12,2), TIMESTAMP '2024-01-01' + to_seconds(i), i %% 2 = 0 FROM range(%d) r(i)", rows)
+	for b.Loop() {
+		n := 0
+		err := small.Query(b.Context(), engine.Request{SQL: query}, func([]engine.ResultColumn) error { return nil }, func([][]byte) error { n++; return nil })
+		if err != nil || n != rows {
+			b.Fatal(n, err)
+		}
+	}
+	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
+}

@@ -53,7 +53,7 @@ func (p *parser) skipElement() {
 	for depth := 0; ; p.take() {
 		t := p.peek()
 		switch {
-		case t.kind == endOfText || depth == 0 && (t.isSymbol(",") || t.isSymbol(")")):
+		case t.Kind == EndOfText || depth == 0 && (t.isSymbol(",") || t.isSymbol(")")):
 			return
 		case t.isSymbol("(") || t.isSymbol("["):
 			depth++
@@ -64,20 +64,20 @@ func (p *parser) skipElement() {
 }
 
 func (p *parser) columnType(column string) types.Type {
-	if p.peek().kind != word {
+	if p.peek().Kind != Word {
 		p.fail("expected the type of column " + ast.QuoteName(column))
 	}
 	t := p.take()
 	if p.peek().isSymbol("<") {
-		p.invalid(t.pos, "column type "+strings.ToUpper(t.value)+"<…> is not supported yet")
+		p.invalid(t.Pos, "column type "+strings.ToUpper(t.Value)+"<…> is not supported yet")
 	}
 	var params []int
 	if p.acceptSymbol("(") {
-		params = p.typeParams(t.value)
+		params = p.typeParams(t.Value)
 	}
-	typ, err := types.New(t.value, params...)
+	typ, err := types.New(t.Value, params...)
 	if err != nil {
-		p.invalid(t.pos, "column "+ast.QuoteName(column)+": "+err.Error())
+		p.invalid(t.Pos, "column "+ast.QuoteName(column)+": "+err.Error())
 	}
 	return typ
 }
@@ -98,8 +98,8 @@ func (p *parser) typeParams(typeName string) []int {
 }
 
 func (p *parser) integer(what string) int {
-	n, err := strconv.Atoi(p.peek().value)
-	if p.peek().kind != number || err != nil {
+	n, err := strconv.Atoi(p.peek().Value)
+	if p.peek().Kind != Number || err != nil {
 		p.fail("expected " + what)
 	}
 	p.take()
@@ -167,7 +167,7 @@ func (p *parser) columnDefault() *ast.Default {
 			p.expectSymbol(")")
 		}
 		if d.Scale < 0 || d.Scale > types.MaxDateTimeScale {
-			p.invalid(p.peek().pos, "CURRENT_TIMESTAMP takes 0 to 6 digits")
+			p.invalid(p.peek().Pos, "CURRENT_TIMESTAMP takes 0 to 6 digits")
 		}
 		return d
 	}
@@ -182,13 +182,13 @@ func (p *parser) columnDefault() *ast.Default {
 func (p *parser) literal() (string, bool) {
 	t := p.peek()
 	switch {
-	case t.kind == str:
+	case t.Kind == String:
 		return p.stringLiteral("a literal"), true
-	case t.kind == number || t.is("TRUE") || t.is("FALSE"):
-		return p.take().value, true
-	case (t.isSymbol("-") || t.isSymbol("+")) && p.ahead(1).kind == number:
-		sign := strings.TrimPrefix(p.take().value, "+")
-		return sign + p.take().value, true
+	case t.Kind == Number || t.is("TRUE") || t.is("FALSE"):
+		return p.take().Value, true
+	case (t.isSymbol("-") || t.isSymbol("+")) && p.ahead(1).Kind == Number:
+		sign := strings.TrimPrefix(p.take().Value, "+")
+		return sign + p.take().Value, true
 	}
 	return "", false
 }
@@ -244,7 +244,7 @@ func (p *parser) skipClause() {
 				p.skipElement()
 			}
 			p.expectSymbol(")")
-		case t.is("RANGE"), t.is("LIST"), t.kind == number, t.kind == quotedName, t.isSymbol(","):
+		case t.is("RANGE"), t.is("LIST"), t.Kind == Number, t.Kind == QuotedName, t.isSymbol(","):
 			p.take()
 		default:
 			return
@@ -254,7 +254,7 @@ func (p *parser) skipClause() {
 
 func (p *parser) keys(c *ast.CreateTable, model ast.KeyModel) {
 	if c.KeyModel != ast.NoKeys {
-		p.invalid(p.peek().pos, "the table has two key clauses, "+string(c.KeyModel)+" and "+string(model))
+		p.invalid(p.peek().Pos, "the table has two key clauses, "+string(c.KeyModel)+" and "+string(model))
 	}
 	c.KeyModel, c.Keys = model, p.names("a column name")
 }
@@ -267,7 +267,7 @@ func (p *parser) distribution() *ast.Distribution {
 	if p.accept("BUCKETS") && !p.accept("AUTO") {
 		d.Buckets = p.integer("a number of buckets or AUTO")
 		if d.Buckets < 1 {
-			p.invalid(p.peek().pos, "BUCKETS must be at least 1")
+			p.invalid(p.peek().Pos, "BUCKETS must be at least 1")
 		}
 	}
 	return d

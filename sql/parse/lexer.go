@@ -5,61 +5,72 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind is the kind of a token.
-type tokenKind uint8
+// TokenKind is the kind of a token.
+type TokenKind uint8
 
+// The kinds of tokens.
 const (
-	endOfText  tokenKind = iota
-	word                 // bare identifier or keyword
-	quotedName           // `name`
-	str                  // 'text' or "text"
-	number               // digits with perhaps fraction, exponent, 0x, 0b
-	symbol               // one character of anything else
+	EndOfText  TokenKind = iota
+	Word                 // bare identifier or keyword
+	QuotedName           // `name`
+	String               // 'text' or "text"
+	Number               // digits with perhaps fraction, exponent, 0x, 0b
+	Symbol               // one character of anything else
 )
 
-// token is a piece of the text. value is what it stands for: the name or text
-// without quotes and escapes, and for the rest the text as written.
-type token struct {
-	kind     tokenKind
-	pos, end int
-	value    string
+// Token is a piece of a text, from byte Pos to before End. Value is what it
+// stands for: the name or text without quotes and escapes, and for the rest
+// the text as written.
+type Token struct {
+	Kind     TokenKind
+	Pos, End int
+	Value    string
 }
 
-// lex splits a text, whose executable comments were unwrapped, into tokens.
-// The last one is endOfText.
-func lex(text string) ([]token, *SyntaxError) {
-	var tokens []token
+// Lex splits a text, as Parse left it in ast.Select, into tokens. Comments are
+// none, and the last token is EndOfText. The error is nil or a *SyntaxError.
+func Lex(text string) ([]Token, error) {
+	tokens, err := lex(text)
+	if err != nil {
+		return nil, err
+	}
+	return tokens, nil
+}
+
+// lex is Lex for texts whose executable comments were unwrapped.
+func lex(text string) ([]Token, *SyntaxError) {
+	var tokens []Token
 	for pos := 0; ; {
 		start, err := skipBlank(text, pos)
 		if err != nil {
 			return nil, err
 		}
 		if start == len(text) {
-			return append(tokens, token{kind: endOfText, pos: start, end: start}), nil
+			return append(tokens, Token{Kind: EndOfText, Pos: start, End: start}), nil
 		}
 		t, err := lexOne(text, start)
 		if err != nil {
 			return nil, err
 		}
 		tokens = append(tokens, t)
-		pos = t.end
+		pos = t.End
 	}
 }
 
-func lexOne(text string, pos int) (token, *SyntaxError) {
+func lexOne(text string, pos int) (Token, *SyntaxError) {
 	c := text[pos]
 	switch {
 	case c == '`':
-		return lexQuoted(text, pos, quotedName)
+		return lexQuoted(text, pos, QuotedName)
 	case c == '\'' || c == '"':
-		return lexQuoted(text, pos, str)
+		return lexQuoted(text, pos, String)
 	case isDigit(c):
 		return lexNumber(text, pos), nil
 	case isWordByte(c):
 		end := wordEnd(text, pos)
-		return token{word, pos, end, text[pos:end]}, nil
+		return Token{Word, pos, end, text[pos:end]}, nil
 	}
-	return token{symbol, pos, pos + 1, text[pos : pos+1]}, nil
+	return Token{Symbol, pos, pos + 1, text[pos : pos+1]}, nil
 }
 
 // skipBlank returns the position of the next token at or after pos.
@@ -100,16 +111,16 @@ func lineLength(rest string) int {
 	return len(rest)
 }
 
-func lexQuoted(text string, pos int, kind tokenKind) (token, *SyntaxError) {
+func lexQuoted(text string, pos int, kind TokenKind) (Token, *SyntaxError) {
 	end := quotedEnd(text, pos)
 	if end < 0 {
 		what := "this string has no end,"
-		if kind == quotedName {
+		if kind == QuotedName {
 			what = "this name has no closing backquote,"
 		}
-		return token{}, NewSyntaxError(text, pos, what)
+		return Token{}, NewSyntaxError(text, pos, what)
 	}
-	return token{kind, pos, end, unquote(text[pos:end])}, nil
+	return Token{kind, pos, end, unquote(text[pos:end])}, nil
 }
 
 // quotedEnd returns the position after the quoted text that starts at pos, or
@@ -177,16 +188,16 @@ func unescape(c byte) string {
 
 // lexNumber reads a number, or a name that starts with digits, which MySQL
 // allows as long as it is not all digits.
-func lexNumber(text string, pos int) token {
+func lexNumber(text string, pos int) Token {
 	end := pos
 	for end < len(text) && isDigit(text[end]) {
 		end++
 	}
 	if all := wordEnd(text, pos); all > end && !isExponent(text[end:]) {
 		if kind := text[pos:min(pos+2, len(text))]; kind == "0x" || kind == "0b" {
-			return token{number, pos, all, text[pos:all]}
+			return Token{Number, pos, all, text[pos:all]}
 		}
-		return token{word, pos, all, text[pos:all]}
+		return Token{Word, pos, all, text[pos:all]}
 	}
 	if end+1 < len(text) && text[end] == '.' && isDigit(text[end+1]) {
 		for end++; end < len(text) && isDigit(text[end]); end++ {
@@ -195,7 +206,7 @@ func lexNumber(text string, pos int) token {
 	if n := exponentLength(text[end:]); n > 0 {
 		end += n
 	}
-	return token{number, pos, end, text[pos:end]}
+	return Token{Number, pos, end, text[pos:end]}
 }
 
 func isExponent(rest string) bool { return exponentLength(rest) > 0 }

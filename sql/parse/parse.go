@@ -44,7 +44,7 @@ func Parse(text string) (stmt ast.Stmt, err error) {
 		}
 	}()
 	stmt = p.statement()
-	if p.peek().kind != endOfText {
+	if p.peek().Kind != EndOfText {
 		p.fail("expected the end of the statement,")
 	}
 	return stmt, nil
@@ -56,38 +56,38 @@ type fault struct{ err error }
 // parser walks over the tokens of one statement.
 type parser struct {
 	text   string
-	tokens []token
+	tokens []Token
 	next   int
 }
 
 // cutEnd drops closing semicolons, so that the rest must be one statement.
 func (p *parser) cutEnd() *SyntaxError {
 	for i, t := range p.tokens {
-		if t.kind != symbol || t.value != ";" {
+		if t.Kind != Symbol || t.Value != ";" {
 			continue
 		}
 		for _, later := range p.tokens[i:] {
-			if later.kind != endOfText && later.value != ";" {
-				return NewSyntaxError(p.text, later.pos, "one statement at a time is supported, another one starts")
+			if later.Kind != EndOfText && later.Value != ";" {
+				return NewSyntaxError(p.text, later.Pos, "one statement at a time is supported, another one starts")
 			}
 		}
-		p.tokens = append(p.tokens[:i:i], token{kind: endOfText, pos: t.pos, end: t.pos})
-		p.text = p.text[:t.pos]
+		p.tokens = append(p.tokens[:i:i], Token{Kind: EndOfText, Pos: t.Pos, End: t.Pos})
+		p.text = p.text[:t.Pos]
 		return nil
 	}
 	return nil
 }
 
-func (p *parser) peek() token { return p.tokens[p.next] }
+func (p *parser) peek() Token { return p.tokens[p.next] }
 
 // ahead returns the token n places after the next one.
-func (p *parser) ahead(n int) token {
+func (p *parser) ahead(n int) Token {
 	return p.tokens[min(p.next+n, len(p.tokens)-1)]
 }
 
-func (p *parser) take() token {
+func (p *parser) take() Token {
 	t := p.tokens[p.next]
-	if t.kind != endOfText {
+	if t.Kind != EndOfText {
 		p.next++
 	}
 	return t
@@ -95,7 +95,7 @@ func (p *parser) take() token {
 
 // fail ends parsing with a SyntaxError at the next token.
 func (p *parser) fail(msg string) {
-	panic(fault{NewSyntaxError(p.text, p.peek().pos, msg)})
+	panic(fault{NewSyntaxError(p.text, p.peek().Pos, msg)})
 }
 
 // invalid ends parsing with an InvalidError at pos.
@@ -103,11 +103,11 @@ func (p *parser) invalid(pos int, msg string) {
 	panic(fault{&InvalidError{Pos: pos, Line: lineAt(p.text, pos), Msg: msg}})
 }
 
-func (t token) is(keyword string) bool {
-	return t.kind == word && strings.EqualFold(t.value, keyword)
+func (t Token) is(keyword string) bool {
+	return t.Kind == Word && strings.EqualFold(t.Value, keyword)
 }
 
-func (t token) isSymbol(s string) bool { return t.kind == symbol && t.value == s }
+func (t Token) isSymbol(s string) bool { return t.Kind == Symbol && t.Value == s }
 
 // sees reports whether the next tokens are these keywords.
 func (p *parser) sees(keywords ...string) bool {
@@ -172,10 +172,10 @@ func (p *parser) expectSymbol(s string) {
 // is named, for the error.
 func (p *parser) name(what string) string {
 	t := p.peek()
-	bare := t.kind == word && !reserved[strings.ToUpper(t.value)]
-	if !bare && t.kind != quotedName {
+	bare := t.Kind == Word && !reserved[strings.ToUpper(t.Value)]
+	if !bare && t.Kind != QuotedName {
 		msg := "expected " + what
-		if t.kind == word {
+		if t.Kind == Word {
 			msg += ", and a reserved word must be in backquotes,"
 		}
 		p.fail(msg)
@@ -185,7 +185,7 @@ func (p *parser) name(what string) string {
 
 // anyName takes a name where even reserved words need no quotes: after a dot.
 func (p *parser) anyName(what string) string {
-	if k := p.peek().kind; k != word && k != quotedName {
+	if k := p.peek().Kind; k != Word && k != QuotedName {
 		p.fail("expected " + what)
 	}
 	return p.nameText(what)
@@ -193,11 +193,11 @@ func (p *parser) anyName(what string) string {
 
 func (p *parser) nameText(what string) string {
 	t := p.take()
-	if t.value == "" {
-		p.invalid(t.pos, what+" is empty")
+	if t.Value == "" {
+		p.invalid(t.Pos, what+" is empty")
 	}
 	p.checkText(t, what)
-	return t.value
+	return t.Value
 }
 
 // qualified takes [db.]name.
@@ -222,24 +222,24 @@ func (p *parser) names(what string) []string {
 
 // stringLiteral takes a string.
 func (p *parser) stringLiteral(what string) string {
-	if p.peek().kind != str {
+	if p.peek().Kind != String {
 		p.fail("expected " + what + " in quotes")
 	}
 	t := p.take()
 	p.checkText(t, what)
-	return t.value
+	return t.Value
 }
 
 // checkText refuses what could not be stored or sent as text.
-func (p *parser) checkText(t token, what string) {
-	if !utf8.ValidString(t.value) {
-		p.invalid(t.pos, what+" is not valid UTF-8")
+func (p *parser) checkText(t Token, what string) {
+	if !utf8.ValidString(t.Value) {
+		p.invalid(t.Pos, what+" is not valid UTF-8")
 	}
 }
 
 // rest takes everything up to the end and returns it as written.
 func (p *parser) rest() string {
-	start := p.peek().pos
+	start := p.peek().Pos
 	p.next = len(p.tokens) - 1
 	return strings.TrimSpace(p.text[start:])
 }

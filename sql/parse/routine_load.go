@@ -54,7 +54,7 @@ func (p *parser) properties() ast.Properties {
 	p.expectSymbol("(")
 	var out ast.Properties
 	for {
-		at := p.peek().pos
+		at := p.peek().Pos
 		key := p.stringLiteral("a property's key")
 		p.expectSymbol("=")
 		value := p.stringLiteral("the value of property " + ast.QuoteString(key))
@@ -79,7 +79,7 @@ func (p *parser) loadProperties() ast.LoadProperties {
 		return load
 	}
 	for {
-		at := p.peek().pos
+		at := p.peek().Pos
 		kind := p.loadProperty(&load)
 		if seen[kind] {
 			p.invalid(at, kind+" is given twice")
@@ -148,7 +148,7 @@ func (p *parser) loadProperty(load *ast.LoadProperties) string {
 func (p *parser) separator() string {
 	t := p.peek()
 	value := p.stringLiteral("a separator")
-	if raw := p.text[t.pos+1 : t.end-1]; strings.HasPrefix(raw, `\x`) {
+	if raw := p.text[t.Pos+1 : t.End-1]; strings.HasPrefix(raw, `\x`) {
 		return raw
 	}
 	return value
@@ -189,23 +189,23 @@ var closing = map[string]string{"(": ")", "[": "]", "{": "}"}
 // expr takes an expression as text: up to the first token outside all
 // brackets at which ends is true, or the end of the statement.
 func (p *parser) expr(ends func() bool) *ast.Expr {
-	start := p.peek().pos
+	start := p.peek().Pos
 	end := start
 	var open []string
-	for p.peek().kind != endOfText && (len(open) > 0 || !ends()) {
+	for p.peek().Kind != EndOfText && (len(open) > 0 || !ends()) {
 		t := p.peek()
-		if t.kind == symbol {
-			if closer, ok := closing[t.value]; ok {
+		if t.Kind == Symbol {
+			if closer, ok := closing[t.Value]; ok {
 				open = append(open, closer)
-			} else if t.value == ")" || t.value == "]" || t.value == "}" {
-				if len(open) == 0 || open[len(open)-1] != t.value {
+			} else if t.Value == ")" || t.Value == "]" || t.Value == "}" {
+				if len(open) == 0 || open[len(open)-1] != t.Value {
 					p.fail("this bracket closes none,")
 				}
 				open = open[:len(open)-1]
 			}
 		}
 		p.checkText(t, "an expression")
-		end = p.take().end
+		end = p.take().End
 	}
 	if len(open) > 0 {
 		p.fail("expected " + open[len(open)-1])
@@ -222,9 +222,9 @@ func (p *parser) expr(ends func() bool) *ast.Expr {
 
 // control parses PAUSE, RESUME and STOP.
 func (p *parser) control() ast.Stmt {
-	verb := strings.ToUpper(p.take().value)
+	verb := strings.ToUpper(p.take().Value)
 	all := verb != "STOP" && p.accept("ALL")
-	if !p.sees("ROUTINE") && p.peek().kind == word {
+	if !p.sees("ROUTINE") && p.peek().Kind == Word {
 		return p.unsupportedAfter(verb)
 	}
 	p.expect("ROUTINE", "LOAD")
@@ -263,7 +263,7 @@ func (p *parser) showRoutineLoad(all bool) ast.Stmt {
 func (p *parser) showRoutineLoadTask() ast.Stmt {
 	s := &ast.ShowRoutineLoadTask{Job: ast.Name{DB: p.fromDatabase()}}
 	p.expect("WHERE")
-	if !strings.EqualFold(p.peek().value, "JobName") {
+	if !strings.EqualFold(p.peek().Value, "JobName") {
 		p.fail("expected JobName, the only condition of this statement,")
 	}
 	p.take()

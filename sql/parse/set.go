@@ -52,8 +52,8 @@ func (p *parser) charset() string {
 	switch t := p.peek(); {
 	case p.accept("DEFAULT"):
 		return ""
-	case t.kind == str || t.kind == word || t.kind == quotedName:
-		return p.take().value
+	case t.Kind == String || t.Kind == Word || t.Kind == QuotedName:
+		return p.take().Value
 	}
 	p.fail("expected a character set")
 	return ""
@@ -61,9 +61,9 @@ func (p *parser) charset() string {
 
 // userVariable takes what follows the @ of a user variable.
 func (p *parser) userVariable() string {
-	switch p.peek().kind {
-	case word, quotedName, str, number:
-		return p.take().value
+	switch p.peek().Kind {
+	case Word, QuotedName, String, Number:
+		return p.take().Value
 	}
 	p.fail("expected the name of a variable")
 	return ""
@@ -101,10 +101,10 @@ func (p *parser) assigned() ast.Value {
 	switch taken := p.tokens[first:p.next]; {
 	case len(taken) == 1 && taken[0].is("DEFAULT"):
 		value.Default = true
-	case len(taken) == 1 && taken[0].kind != symbol:
-		value.Literal = &taken[0].value
-	case len(taken) == 2 && taken[1].kind == number && (taken[0].isSymbol("-") || taken[0].isSymbol("+")):
-		literal := strings.TrimPrefix(taken[0].value, "+") + taken[1].value
+	case len(taken) == 1 && taken[0].Kind != Symbol:
+		value.Literal = &taken[0].Value
+	case len(taken) == 2 && taken[1].Kind == Number && (taken[0].isSymbol("-") || taken[0].isSymbol("+")):
+		literal := strings.TrimPrefix(taken[0].Value, "+") + taken[1].Value
 		value.Literal = &literal
 	}
 	return value

@@ -23,10 +23,10 @@ func (p *parser) statement() ast.Stmt {
 	if first.isSymbol("(") {
 		return &ast.Select{Text: p.rest()}
 	}
-	if first.kind != word {
+	if first.Kind != Word {
 		p.fail("expected a statement")
 	}
-	switch keyword := strings.ToUpper(first.value); keyword {
+	switch keyword := strings.ToUpper(first.Value); keyword {
 	case "SELECT", "WITH", "VALUES", "TABLE":
 		return &ast.Select{Text: p.rest()}
 	case "EXPLAIN", "DESC", "DESCRIBE":
@@ -69,8 +69,8 @@ func (p *parser) statement() ast.Stmt {
 func (p *parser) unsupported(count int) ast.Stmt {
 	var words []string
 	for i := range count {
-		if t := p.ahead(i); t.kind == word {
-			words = append(words, strings.ToUpper(t.value))
+		if t := p.ahead(i); t.Kind == Word {
+			words = append(words, strings.ToUpper(t.Value))
 		}
 	}
 	p.next = len(p.tokens) - 1
@@ -97,16 +97,16 @@ func (p *parser) describe() ast.Stmt {
 	if t.isSymbol("(") || t.is("SELECT") || t.is("WITH") || t.is("VALUES") || t.is("TABLE") {
 		return &ast.Explain{Text: p.rest()}
 	}
-	if _, known := unsupported[strings.ToUpper(t.value)]; known && t.kind == word && p.ahead(1).kind != endOfText {
-		return p.unsupportedAs("EXPLAIN " + strings.ToUpper(t.value))
+	if _, known := unsupported[strings.ToUpper(t.Value)]; known && t.Kind == Word && p.ahead(1).Kind != EndOfText {
+		return p.unsupportedAs("EXPLAIN " + strings.ToUpper(t.Value))
 	}
 	show := &ast.ShowColumns{Table: p.table()}
 	p.accept("ALL")
-	switch p.peek().kind {
-	case str:
+	switch p.peek().Kind {
+	case String:
 		pattern := p.stringLiteral("a pattern")
 		show.Filter.Like = &pattern
-	case word, quotedName:
+	case Word, QuotedName:
 		column := p.name("a column name")
 		show.Filter.Like = &column
 	}
@@ -143,7 +143,7 @@ func (p *parser) create() ast.Stmt {
 	case p.accept("TABLE"):
 		return p.createTable()
 	case p.accept("EXTERNAL", "TABLE"), p.accept("TEMPORARY", "TABLE"):
-		return p.unsupportedAs("CREATE " + strings.ToUpper(p.tokens[1].value) + " TABLE")
+		return p.unsupportedAs("CREATE " + strings.ToUpper(p.tokens[1].Value) + " TABLE")
 	}
 	return p.unsupportedAfter("CREATE")
 }
@@ -151,10 +151,10 @@ func (p *parser) create() ast.Stmt {
 // unsupportedAfter is for the statements that start with a keyword, already
 // taken, and one more word.
 func (p *parser) unsupportedAfter(keyword string) ast.Stmt {
-	if p.peek().kind != word {
+	if p.peek().Kind != Word {
 		p.fail("expected what to " + strings.ToLower(keyword))
 	}
-	return p.unsupportedAs(keyword + " " + strings.ToUpper(p.peek().value))
+	return p.unsupportedAs(keyword + " " + strings.ToUpper(p.peek().Value))
 }
 
 func (p *parser) createDatabase() ast.Stmt {
@@ -181,7 +181,7 @@ func (p *parser) charsetOption() {
 		p.expectOne("CHARSET", "COLLATE")
 	}
 	p.acceptSymbol("=")
-	if p.peek().kind == endOfText {
+	if p.peek().Kind == EndOfText {
 		p.fail("expected a character set")
 	}
 	p.take()
@@ -227,7 +227,7 @@ func (p *parser) kill() ast.Stmt {
 	if !k.Query {
 		p.accept("CONNECTION")
 	}
-	id, err := strconv.ParseUint(p.peek().value, 10, 64)
+	id, err := strconv.ParseUint(p.peek().Value, 10, 64)
 	if err != nil {
 		p.fail("expected the number of a connection")
 	}

@@ -72,7 +72,8 @@ func (p *printer) function(n *tidb.FuncCallExpr) string {
 		unsupported("function %s.%s", n.Schema.O, n.FnName.O)
 	}
 	name := n.FnName.L
-	if special, ok := specials[name]; ok {
+	special, isSpecial := specials[name]
+	if isSpecial {
 		if out := special(p, n); out != "" {
 			return out
 		}
@@ -80,8 +81,8 @@ func (p *printer) function(n *tidb.FuncCallExpr) string {
 	if template, ok := templates[name+"/"+strconv.Itoa(len(n.Args))]; ok {
 		return fill(template, p.args(n.Args))
 	}
-	if known[name] {
-		unsupported("function %s with %d argument(s)", strings.ToUpper(name), len(n.Args))
+	if isSpecial || known[name] {
+		unsupported("function %s with %d argument(s) of this form", strings.ToUpper(name), len(n.Args))
 	}
 	return duckdb.QuoteName(name) + "(" + p.exprs(n.Args) + ")"
 }

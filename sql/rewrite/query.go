@@ -281,27 +281,34 @@ func (p *printer) table(n *tidb.TableName) string {
 	case n.AsOf != nil:
 		unsupported("AS OF")
 	}
-	db := n.Schema.O
-	if db == "" {
+	if n.Schema.O == "" {
 		for _, name := range p.ctes {
 			if name == n.Name.L {
 				return duckdb.QuoteName(n.Name.O)
 			}
 		}
+	}
+	return p.resolve(n.Schema.O, n.Name.O)
+}
+
+// resolve prints and notes a table of a database, or of the session's if none
+// is named.
+func (p *printer) resolve(db, table string) string {
+	if db == "" {
 		db = p.session.Database
 	}
 	if db == "" {
-		panic(fault{&NoDatabase{Table: n.Name.O}})
+		panic(fault{&NoDatabase{Table: table}})
 	}
 	if strings.EqualFold(db, "information_schema") {
 		db = "information_schema"
 	}
-	table := ast.Name{DB: db, Name: n.Name.O}
-	if key := table.String(); !p.seen[key] {
+	name := ast.Name{DB: db, Name: table}
+	if key := name.String(); !p.seen[key] {
 		p.seen[key] = true
-		p.tables = append(p.tables, table)
+		p.tables = append(p.tables, name)
 	}
-	return duckdb.TableName(table.DB, table.Name)
+	return duckdb.TableName(name.DB, name.Name)
 }
 
 func (p *printer) groupBy(n *tidb.GroupByClause) string {

@@ -7,7 +7,8 @@
 // has no counterpart is an *Unsupported error that names it, never dropped;
 // only hints, collations and locks have no meaning here and are left out.
 // Functions that are not MySQL's pass as they are: DuckDB may have them, and
-// the engine refuses those that reach outside.
+// the engine refuses those that reach outside. A text that TiDB's parser does
+// not know passes too, see foreign.go.
 //
 // The package neither knows catalogs nor runs anything. It is safe for
 // concurrent use.
@@ -44,10 +45,14 @@ type Session struct {
 }
 
 // Result is the query for the engine and the tables it reads, each once, in
-// the order met.
+// the order met. Foreign is nil for MySQL's spelling. A query that is none
+// passes with only its names and quotes rewritten, in the hope that it is
+// DuckDB's; if the engine cannot parse it either, Foreign is the error for the
+// user, with the place in their own text.
 type Result struct {
-	SQL    string
-	Tables []ast.Name // with their DB; information_schema in small letters
+	SQL     string
+	Tables  []ast.Name // with their DB; information_schema in small letters
+	Foreign *parse.SyntaxError
 }
 
 // Unsupported says what part of a query has no counterpart.
@@ -68,19 +73,25 @@ var parsers = sync.Pool{New: func() any { return parser.New() }}
 // Select rewrites one query. The error is a *parse.SyntaxError, an
 // *Unsupported, a *NoDatabase or what the session answered.
 func Select(text string, session *Session) (Result, error) {
-	stmt, err := parseQuery(text)
+	stmt, syntax := parseQuery(text)
+	if syntax == nil {
+		return printed(session, func(p *printer) string { return p.query(stmt) })
+	}
+	tokens, err := parse.Lex(text)
 	if err != nil {
 		return Result{}, err
 	}
-	return printed(session, func(p *printer) string { return p.query(stmt) })
+	result, err := printed(session, func(p *printer) string { return p.printForeign(tokens) })
+	result.Foreign = syntax
+	return result, err
 }
 
 // Expression rewrites one expression, such as the value of SET or the WHERE of
 // SHOW. Result.SQL is the expression; the errors are those of Select.
 func Expression(text string, session *Session) (Result, error) {
-	stmt, err := parseQuery("SELECT " + text)
-	if err != nil {
-		return Result{}, err
+	stmt, syntax := parseQuery("SELECT " + text)
+	if syntax != nil {
+		return Result{}, syntax
 	}
 	query, ok := stmt.(*tidb.SelectStmt)
 	if !ok || query.From != nil || query.Where != nil || len(query.Fields.Fields) != 1 || query.Fields.Fields[0].Expr == nil {
@@ -105,7 +116,7 @@ func printed(session *Session, what func(*printer) string) (result Result, err e
 	return Result{SQL: sql, Tables: p.tables}, nil
 }
 
-func parseQuery(text string) (stmt tidb.StmtNode, err error) {
+func parseQuery(text string) (tidb.StmtNode, *parse.SyntaxError) {
 	p := parsers.Get().(*parser.Parser)
 	defer parsers.Put(p)
 	stmts, _, err := p.ParseSQL(text)
@@ -120,7 +131,7 @@ func parseQuery(text string) (stmt tidb.StmtNode, err error) {
 
 // syntaxError finds the place of a parser's error, which quotes the rest of
 // the text.
-func syntaxError(text string, err error) error {
+func syntaxError(text string, err error) *parse.SyntaxError {
 	_, rest, found := strings.Cut(err.Error(), `near "`)
 	near := rest[:max(strings.LastIndexByte(rest, '"'), 0)]
 	if pos := strings.Index(text, near); found && near != "" && pos >= 0 {

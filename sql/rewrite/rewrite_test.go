@@ -91,6 +91,9 @@ func answer(t *testing.T, query, db string) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", result.SQL)
+	if result.Foreign != nil {
+		fmt.Fprintf(&b, "foreign at %d, tables %v\n", result.Foreign.Pos, result.Tables)
+	}
 	small := engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20})
 	err = small.Query(t.Context(), engine.Request{SQL: result.SQL, Tables: named, TimeZone: "+05:30"}, func(columns []engine.ResultColumn) error {
 		for i, c := range columns {
@@ -129,9 +132,12 @@ func TestSelect(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	if got, err := rewrite.Select("SELECT 1\nFORM t u", session("d")); err != nil || got.Foreign == nil || got.Foreign.Line != 2 {
+		t.Errorf("got %v, %v, want a syntax error in line 2", got, err)
+	}
 	var syntax *parse.SyntaxError
-	if _, err := rewrite.Select("SELECT 1\nFORM t", session("d")); !errors.As(err, &syntax) || syntax.Line != 2 {
-		t.Errorf("got %v, want a syntax error in line 2", err)
+	if _, err := rewrite.Select("SELECT 'x", session("d")); !errors.As(err, &syntax) {
+		t.Errorf("got %v, want a syntax error", err)
 	}
 	var noDatabase *rewrite.NoDatabase
 	if _, err := rewrite.Select("SELECT * FROM t", session("")); !errors.As(err, &noDatabase) || noDatabase.Table != "t" {
@@ -198,6 +204,7 @@ func FuzzSelect(f *testing.F) {
 		"SELECT a, `b`, \"c\" FROM d.t AS x LEFT JOIN u USING (id) WHERE a <=> 1 GROUP BY 1 HAVING count(*) > 1 ORDER BY a DESC LIMIT 1, 2",
 		"SELECT DATE_ADD(NOW(), INTERVAL 1 DAY), IF(a, 'b', x'41'), TRIM(LEADING 'x' FROM y), CHAR(65), EXTRACT(YEAR FROM z)",
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) OVER w FROM n WINDOW w AS (PARTITION BY i)",
+		"WITH x(i) AS (SELECT [1]) SELECT * EXCLUDE (a) FROM ((t), x) JOIN d.u USING (a), unnest([1]) QUALIFY a IS DISTINCT FROM 'b'::JSON ))",
 		"SELECT @@session.x, @y, CAST(a AS CHAR(3)), GROUP_CONCAT(DISTINCT a ORDER BY b SEPARATOR ';'), FORMAT(1, 2), CONVERT(a USING utf8)",
 	} {
 		f.Add(seed)
