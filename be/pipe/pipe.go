@@ -25,7 +25,7 @@ import (
 
 	"shoal/be/decode"
 	"shoal/be/source"
-	"shoal/be/warehouse"
+	"shoal/internal/warehouse"
 	"shoal/internal/errorrows"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"

@@ -14,7 +14,7 @@ import (
 
 	"shoal/be/pipe"
 	"shoal/be/source"
-	"shoal/be/warehouse"
+	"shoal/internal/warehouse"
 	backendv1 "shoal/proto/backend/v1"
 	typesv1 "shoal/proto/types/v1"
 )

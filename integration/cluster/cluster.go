@@ -103,6 +103,9 @@ type Process struct {
 	exited chan struct{}
 }
 
+// ClearEnv takes back what Setenv set.
+func (p *Process) ClearEnv() { p.env = nil }
+
 // Start runs `shoal role args…` in a data folder of its own and waits until it
 // is ready. Ports that it is not given are chosen once and kept over restarts.
 func Start(t testing.TB, role string, args ...string) *Process {

@@ -186,16 +186,31 @@ func (b *Broker) Restart(tb testing.TB, node int) {
 // returns what it printed. The test fails if the tool does.
 func (b *Broker) Tool(tb testing.TB, class string, args ...string) string {
 	tb.Helper()
-	return b.call(tb, append([]string{"tool", "--dir", b.dir, class, "--bootstrap-server", b.Addr()}, args...)...)
+	out, err := b.TryTool(class, args...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
 }
 
-func (b *Broker) call(tb testing.TB, args ...string) string {
+// TryTool is Tool for what may be refused: the error has the tool's words.
+func (b *Broker) TryTool(class string, args ...string) (string, error) {
+	return tryCall(append([]string{"tool", "--dir", b.dir, class, "--bootstrap-server", b.Addr()}, args...)...)
+}
+
+func (b *Broker) call(tb testing.TB, args ...string) {
 	tb.Helper()
+	if _, err := tryCall(args...); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func tryCall(args ...string) (string, error) {
 	out, err := exec.Command(scriptPath(), args...).CombinedOutput()
 	if err != nil {
-		tb.Fatalf("scripts/kafka %s: %v\n%s", strings.Join(args, " "), err, out)
+		return "", fmt.Errorf("scripts/kafka %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
-	return string(out)
+	return string(out), nil
 }
 
 // CreateTopic creates a topic on all nodes with the given topic configs (nil for none) and returns its name, which is

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"shoal/be/warehouse"
+	"shoal/internal/warehouse"
 )
 
 func open(t *testing.T) (*warehouse.Warehouse, string) {
