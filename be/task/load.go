@@ -134,7 +134,7 @@ func (t *Task) write(ctx context.Context, b *batch, sendBy time.Time) (*frontend
 	lost, err := t.attend(ctx, b, sendBy, false, func(ctx context.Context) {
 		t.retry(ctx, backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, func() (err error) {
 			t.take() // for each attempt, since files of the last may exist
-			w, err = t.cfg.Writer.Write(ctx, label(t.cfg.Spec, t.number), parts)
+			w, err = t.cfg.Writer.Write(ctx, t.number, label(t.cfg.Spec, t.number), parts)
 			return err
 		})
 	})

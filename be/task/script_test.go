@@ -269,7 +269,7 @@ func (w *world) Assigned() []source.PartitionID { return []source.PartitionID{{T
 
 func (w *world) ID() string { return "member" }
 
-func (w *world) Write(ctx context.Context, name string, parts []source.Partition) (task.Written, error) {
+func (w *world) Write(ctx context.Context, _ uint64, name string, parts []source.Partition) (task.Written, error) {
 	if w.names[name] {
 		w.t.Errorf("the pipe was given the name %s twice", name)
 	}

@@ -43,13 +43,13 @@ type Written struct {
 	Samples     []*frontendv1.ErrorSample
 }
 
-// A Writer is the pipe: it turns records into files that carry name, which it
-// is given once only, and returns when they are durable. Bad records are error
-// rows; an error means that the same may succeed later (no space, the
-// warehouse cannot be reached), and leaves nothing that matters. It returns
-// soon after ctx ends.
+// A Writer is the pipe: it turns records into files that are named by number
+// (of the task's epoch) and carry label, and returns when they are durable. Bad
+// records are error rows; an error means that the same may succeed later, under
+// another number (no space, the warehouse cannot be reached, a file of that
+// name exists since the process ran before). It returns soon after ctx ends.
 type Writer interface {
-	Write(ctx context.Context, name string, parts []source.Partition) (Written, error)
+	Write(ctx context.Context, number uint64, label string, parts []source.Partition) (Written, error)
 }
 
 // A Committer asks the leading frontend to settle a txn. An error means that

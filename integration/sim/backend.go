@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -21,7 +20,6 @@ type backend struct {
 	s    *Sim
 	name string
 	uuid string
-	runs int // processes so far
 
 	// Of the process that runs now.
 	proc    *process
@@ -34,13 +32,13 @@ type backend struct {
 	slots   uint32
 }
 
-// A running is a task that runs or did run here. An epoch is run once only by
-// a process.
+// A running is a task that runs, or that ended and is still wanted.
 type running struct {
 	ref    schedule.Ref
 	task   *task.Task
 	cancel context.CancelFunc
 	member *member
+	done   <-chan struct{}
 }
 
 var (
@@ -52,7 +50,6 @@ var (
 
 // start begins a new process.
 func (b *backend) start() {
-	b.runs++
 	b.proc = &process{name: b.name}
 	b.id, b.tasks, b.term, b.index = 0, nil, 0, 0
 	b.startMs = b.s.w.now.UnixMilli()
@@ -97,11 +94,17 @@ func (b *backend) heartbeat(req *backendv1.HeartbeatRequest) (*backendv1.Heartbe
 	b.term, b.heard = req.Leadership.Term, b.s.w.now
 	b.index = max(b.index, req.AppliedIndex)
 	resp := &backendv1.HeartbeatResponse{Slots: b.slots, StartTimeMs: b.startMs}
-	for _, r := range b.tasks {
+	for _, r := range slices.Clone(b.tasks) {
 		if !slices.ContainsFunc(req.Tasks, func(t *backendv1.TaskRef) bool { return refOf(t) == r.ref }) {
 			r.cancel()
+			if closed(r.done) {
+				b.tasks = slices.DeleteFunc(b.tasks, func(other *running) bool { return other == r })
+				continue
+			}
 		}
-		resp.Tasks = append(resp.Tasks, r.task.Status())
+		status := r.task.Status()
+		status.Ended = closed(r.done)
+		resp.Tasks = append(resp.Tasks, status)
 	}
 	for _, t := range req.Tasks {
 		if b.running(refOf(t)) == nil {
@@ -129,8 +132,20 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 		return errTerm
 	}
 	b.term = req.Leadership.Term
-	if b.running(ref) != nil {
-		return errRan
+	if r := b.running(ref); r != nil {
+		if closed(r.done) {
+			return errRan
+		}
+		return nil
+	}
+	for _, r := range b.tasks {
+		switch {
+		case r.ref.TaskID != ref.TaskID:
+		case r.ref.Epoch > ref.Epoch:
+			return errRan
+		default:
+			r.cancel()
+		}
 	}
 	r := &running{ref: ref, member: newMember(b.s, spec.MemberId)}
 	var ctx context.Context
@@ -138,7 +153,7 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 	r.task = task.New(task.Config{
 		Spec:         spec,
 		Source:       b.s.cfg.Mutation.source(r.member),
-		Writer:       &pipe{s: b.s, run: fmt.Sprintf("%s-%d", b.name, b.runs)},
+		Writer:       &pipe{b.s},
 		Committer:    &committer{s: b.s},
 		Runtime:      b.s.w,
 		Logger:       slog.New(slog.DiscardHandler),
@@ -148,7 +163,7 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 	})
 	b.tasks = append(b.tasks, r)
 	b.s.w.tell("%s starts task %d epoch %d after number %d as %s", b.name, ref.TaskID, ref.Epoch, spec.LastNumber, spec.MemberId)
-	b.s.w.spawn(b.proc, func() {
+	r.done = b.s.w.spawn(b.proc, func() {
 		err := r.task.Run(ctx)
 		b.s.w.tell("task %d epoch %d ended: %v", ref.TaskID, ref.Epoch, err)
 	})

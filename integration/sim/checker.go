@@ -66,12 +66,13 @@ func (c *checker) applied() {
 	}
 	rows := c.visible("S1: offset %d:%d is in two visible rowsets", f.rowsets())
 	bad := c.visible("S1: offset %d:%d is in two visible error rowsets", c.errorRowsets())
-	var loaded int64
+	var loaded, void, expired int64
 	for _, v := range f.state.Ledgers(f.jobID) {
 		p := int(v.Partition)
 		c.settledTruly(p, offsets.Of(offsets.Range{First: v.Start, Last: v.Settled - 1}).Union(v.Ranges), rows[p].Union(bad[p]))
-		loaded += v.Loaded
+		loaded, void, expired = loaded+v.Loaded, void+v.Void, expired+v.Expired
 	}
+	c.stats.Voids, c.stats.Expired = int(void), int(expired)
 	counters := f.job().Counters
 	if got := counters.GetLoadedRows() + counters.GetErrorRows() + counters.GetUnselectedRows(); got != loaded {
 		c.fail("S2: %d rows are counted, %d offsets loaded", got, loaded)

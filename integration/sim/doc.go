@@ -2,8 +2,8 @@
 // with its ledger, and the scheduler run as they are, single-threaded, in a
 // world of models that has one clock and one source of chance.
 //
-// Real are be/task, fe/state with its snapshots, and fe/schedule. Models are the
-// broker (logs, share-partitions with states, locks, delivery counts, windows,
+// Real are be/task, fe/state with its snapshots, fe/schedule and fe/auditor's
+// Audit. Models are the broker (logs, share-partitions with states, locks, delivery counts, windows,
 // sessions, members; share-groups.md, section 1), the source on it, the pipe
 // (which remembers which offsets went into which file), the executor, and the
 // frontend's loops. The model of a share-partition is held to the real broker
@@ -18,8 +18,7 @@
 //   - S2: every settled offset is in a visible rowset (or an error or filtered
 //     row that is counted), or truly holds no record, or had expired.
 //   - A1: no offset is acknowledged at the broker before it is settled.
-//   - F1: no file is written twice. F2: what a frontend restores from snapshot
-//     and log is what it had.
+//   - F1: what a frontend restores from snapshot and log is what it had.
 //   - L1: when faults stop, everything settles within bounded time.
 //
 // Mutations break one rule each, outside of the code under test, and have to

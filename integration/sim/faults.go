@@ -36,26 +36,62 @@ func (s *Sim) produce() {
 	s.produced = true
 }
 
-// disturb lets things happen, then stops. Each universe has some kinds of
-// faults only, since all of them at once hide each other.
+// A Fault is a kind of thing that happens.
+type Fault int
+
+const (
+	KillBackend Fault = iota
+	KillFrontend
+	Snapshot
+	FailOver
+	Disconnect
+	Pause
+	Retention
+	Compaction
+	FullWarehouse
+	SlowWrites
+	Freeze
+	faults // how many there are
+)
+
+// happen lets a fault happen once.
+func (s *Sim) happen(f Fault) {
+	switch f {
+	case KillBackend:
+		s.killBackend()
+	case KillFrontend:
+		s.killFrontend()
+	case Snapshot:
+		s.fe.saveAlive()
+	case FailOver:
+		s.failOver()
+	case Disconnect:
+		s.disconnect()
+	case Pause:
+		s.pauseJob()
+	case Retention:
+		s.retain()
+	case Compaction:
+		s.compact()
+	case FullWarehouse:
+		s.fillWarehouse()
+	case SlowWrites:
+		s.slowWrites()
+	case Freeze:
+		s.freeze()
+	}
+}
+
+// disturb lets things happen, then stops.
 func (s *Sim) disturb() {
 	w := s.w
 	end := w.start.Add(s.cfg.Weather)
-	var faults []func()
-	for _, f := range []func(){
-		s.killBackend, s.killFrontend, s.fe.saveAlive, s.failOver, s.disconnect, s.pauseJob,
-		s.retain, s.compact, s.fillWarehouse, s.slowWrites, s.freeze,
-	} {
-		if w.chance(0.4) {
-			faults = append(faults, f)
-		}
-	}
-	for len(faults) > 0 {
+	for len(s.cfg.Faults) > 0 {
 		w.sleep(w.between(0, 2*s.cfg.Unsettled))
 		if w.now.After(end) {
 			break
 		}
-		faults[w.rng.IntN(len(faults))]()
+		s.happen(s.cfg.Faults[w.rng.IntN(len(s.cfg.Faults))])
 	}
 	w.tell("all is calm")
 	s.calm = true
@@ -120,7 +156,7 @@ func (s *Sim) disconnect() {
 
 func (s *Sim) pauseJob() {
 	if s.fe.proc != nil {
-		s.fe.pause(0, "by its user")
+		s.fe.pause()
 	}
 }
 

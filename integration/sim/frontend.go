@@ -20,8 +20,9 @@ import (
 // commitTimeout is how long a backend waits for the answer of a CommitTxn.
 const commitTimeout = 5 * time.Second
 
-// deadAfter is how long a backend may be silent before its tasks move.
-const deadAfter = 10 * time.Second
+// deadAfter is fe/backend's: how long a backend may be silent before its tasks
+// move.
+const deadAfter = 5 * time.Second
 
 // A frontend is the leading frontend's process and what survives it: the log
 // and the last snapshot.
@@ -39,9 +40,9 @@ type frontend struct {
 	proc   *process
 	inbox  []*call
 	health map[uint64]*health
+	ran    map[schedule.Ref]bool // this leader has seen it, or started it
 	ended  map[schedule.Ref]bool
 	began  time.Time
-	audits map[int]*audit
 }
 
 // A call is a CommitTxn that waits for the log.
@@ -53,9 +54,8 @@ type call struct {
 
 // health is what heartbeats told of a backend.
 type health struct {
-	heard   time.Time // zero: never by this leader
-	startMs int64
-	tasks   []*backendv1.TaskStatus
+	heard time.Time
+	tasks []*backendv1.TaskStatus
 }
 
 // newFrontend is a cluster with a table and a started job.
@@ -122,8 +122,8 @@ func (f *frontend) start() {
 	}
 	f.term++
 	f.proc = &process{name: "fe"}
-	f.inbox, f.health, f.ended = nil, map[uint64]*health{}, map[schedule.Ref]bool{}
-	f.audits = map[int]*audit{}
+	f.inbox, f.health = nil, map[uint64]*health{}
+	f.ran, f.ended = map[schedule.Ref]bool{}, map[schedule.Ref]bool{}
 	f.began = f.s.w.now
 	for _, b := range f.s.backends {
 		f.s.w.spawn(f.proc, func() { f.beat(b) })
@@ -142,7 +142,7 @@ func (f *frontend) restore() {
 		f.apply(st, index)
 	}
 	if f.s.cfg.Mutation == None && !bytes.Equal(dump(st), dump(f.state)) {
-		f.s.check.fail("F2: snapshot and log restore another state")
+		f.s.check.fail("F1: snapshot and log restore another state")
 	}
 	f.state = st
 }

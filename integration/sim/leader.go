@@ -2,11 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
+	"shoal/fe/auditor"
+	"shoal/fe/kafka"
 	"shoal/fe/schedule"
-	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
 	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
@@ -39,28 +39,38 @@ func (f *frontend) heartbeat(b *backend) {
 	if err != nil {
 		return
 	}
-	h := f.health[id]
-	if h == nil {
-		h = &health{startMs: resp.StartTimeMs}
-		f.health[id] = h
-	}
-	if h.startMs != resp.StartTimeMs {
-		h.startMs = resp.StartTimeMs
-		for _, t := range req.Tasks {
-			f.ended[refOf(t)] = true
-		}
-	}
-	h.heard, h.tasks = f.s.w.now, resp.Tasks
+	f.health[id] = &health{heard: f.s.w.now, tasks: resp.Tasks}
 	for _, t := range resp.Tasks {
+		f.ran[refOf(t.Task)] = true
 		if t.Ended {
 			f.ended[refOf(t.Task)] = true
 		}
 	}
-	for _, ref := range resp.Lacking {
-		if !f.ended[refOf(ref)] {
+	for _, lacking := range resp.Lacking {
+		ref := refOf(lacking)
+		switch {
+		case f.ended[ref]:
+		case f.ran[ref] || f.committed(ref):
+			f.ended[ref] = true // it was lost there, with a commit on its way perhaps
+		default:
 			f.submitTask(b, ref)
 		}
 	}
+}
+
+func (f *frontend) committed(ref schedule.Ref) bool {
+	t := f.task(ref)
+	return t != nil && t.LastEpoch == ref.Epoch
+}
+
+// task is a task at its current epoch, nil if that is another one.
+func (f *frontend) task(ref schedule.Ref) *raftlogv1.Task {
+	for _, t := range f.job().Tasks {
+		if (schedule.Ref{TaskID: t.Id, Epoch: t.Epoch}) == ref {
+			return t
+		}
+	}
+	return nil
 }
 
 // ask calls a backend. A late or repeated call arrives when it will.
@@ -94,13 +104,11 @@ func (f *frontend) ask(b *backend, call func() error) error {
 }
 
 // submitTask sends a backend a task that it lacks.
-func (f *frontend) submitTask(b *backend, ref *backendv1.TaskRef) {
-	job := f.job()
-	i := slices.IndexFunc(job.Tasks, func(t *raftlogv1.Task) bool { return t.Id == ref.TaskId && t.Epoch == ref.Epoch })
-	if i < 0 {
+func (f *frontend) submitTask(b *backend, ref schedule.Ref) {
+	t, job := f.task(ref), f.job()
+	if t == nil {
 		return
 	}
-	t := job.Tasks[i]
 	spec := &backendv1.TaskSpec{
 		JobId: job.Id, TaskId: t.Id, Epoch: t.Epoch, Incarnation: 1,
 		TableId: job.TableId, Schema: &typesv1.Schema{Version: 1}, Load: job.Load,
@@ -110,9 +118,11 @@ func (f *frontend) submitTask(b *backend, ref *backendv1.TaskRef) {
 		spec.LastNumber = t.LastNumber
 	}
 	req := &backendv1.SubmitTaskRequest{Leadership: &backendv1.Leadership{Incarnation: 1, Term: f.term}, Task: spec}
-	if err := f.ask(b, func() error { return b.submit(req) }); err == errRan {
-		// It ran and is over, or the answer of the first call was lost.
-		f.s.w.tell("task %d epoch %d is refused: %v", t.Id, t.Epoch, err)
+	switch err := f.ask(b, func() error { return b.submit(req) }); err {
+	case nil:
+		f.ran[ref] = true
+	case errRan:
+		f.ended[ref] = true
 	}
 }
 
@@ -136,7 +146,6 @@ func (f *frontend) schedule() {
 				}
 			}
 		}
-		f.forgetVoids()
 	}
 }
 
@@ -158,50 +167,88 @@ func (f *frontend) input() schedule.Input {
 	return in
 }
 
-// forgetVoids forgets what no open txn can hold.
-func (f *frontend) forgetVoids() {
-	job := f.job()
-	through := f.state.Applied()
-	for _, t := range job.Tasks {
-		h := f.health[t.BackendId]
-		if h == nil {
-			return
-		}
-		i := slices.IndexFunc(h.tasks, func(s *backendv1.TaskStatus) bool { return refOf(s.Task) == schedule.Ref{TaskID: t.Id, Epoch: t.Epoch} })
-		if i < 0 || h.tasks[i].OpenIndex == 0 {
-			return
-		}
-		through = min(through, h.tasks[i].OpenIndex)
-	}
-	for _, v := range f.state.Ledgers(job.Id) {
-		if v.Remembered > 0 {
-			f.propose(&raftlogv1.Command{Body: &raftlogv1.Command_ForgetVoids{ForgetVoids: &raftlogv1.ForgetVoids{JobId: job.Id, ThroughIndex: through}}})
-			return
-		}
-	}
-}
-
-// An audit is what the auditor remembers of a partition.
-type audit struct {
-	settled int64
-	since   time.Time // that it has not advanced
-}
-
-// audit settles what will not come again, or pauses the job for it.
+// audit is the runner of fe/auditor: a look each second, and what follows.
 func (f *frontend) audit() {
+	audit := auditor.New()
 	for {
-		f.s.w.sleep(max(time.Second, f.s.cfg.Lock/2))
-		if f.job().State != raftlogv1.JobState_JOB_STATE_RUNNING {
+		f.s.w.sleep(time.Second)
+		before := f.state.Ledgers(f.jobID)
+		view := f.look()
+		job, after := f.job(), f.state.Ledgers(f.jobID)
+		if job.State != raftlogv1.JobState_JOB_STATE_RUNNING && job.State != raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE {
 			continue
 		}
-		for p, part := range f.s.broker.parts {
-			f.s.broker.tick()
-			view := f.ledger(p)
-			end, start, lag := part.log.end(), part.share.described, part.share.lag()
-			f.s.w.sleep(f.s.hop()) // described, then time passes
-			f.auditPartition(p, view, start, end, lag)
+		plan := audit.Plan(auditor.Input{Now: f.s.w.now, Job: job, Before: before, After: after, View: view})
+		f.carryOut(plan.Commands)
+		for _, p := range plan.Probes {
+			if answer := f.probe(p); answer != nil {
+				f.carryOut(audit.Judge(job, p, answer, f.s.w.now))
+			}
+		}
+		if c := audit.Forget(job, after, f.statuses(), f.s.w.now); c != nil {
+			f.carryOut([]*raftlogv1.Command{c})
 		}
 	}
+}
+
+// look describes log and group, the log first (fe/kafka). The group's start
+// trails the truth by one write.
+func (f *frontend) look() *kafka.View {
+	b := f.s.broker
+	view := &kafka.View{At: f.s.w.now, Topic: kafka.Topic{Name: "t", ID: kafka.TopicID(topicID)}, Partitions: map[int32]kafka.Partition{}, MaxMembers: 200}
+	for p, part := range b.parts {
+		view.Topic.Partitions = append(view.Topic.Partitions, int32(p))
+		view.Partitions[int32(p)] = kafka.Partition{Log: kafka.Log{Start: part.log.start, End: part.log.end(), StableEnd: part.log.stable()}}
+	}
+	f.s.w.sleep(f.s.hop())
+	if f.s.fate() != delivered {
+		return &kafka.View{At: f.s.w.now, Err: errNoAnswer}
+	}
+	b.tick()
+	for p, part := range b.parts {
+		at := view.Partitions[int32(p)]
+		at.Position = kafka.Position{Start: part.share.described, Lag: part.share.lag()}
+		view.Partitions[int32(p)] = at
+	}
+	f.s.w.sleep(f.s.hop())
+	return view
+}
+
+// probe has a backend read; nil when it did not answer.
+func (f *frontend) probe(p auditor.Probe) *backendv1.ProbeResponse {
+	f.s.w.sleep(f.s.hop())
+	if f.s.fate() != delivered {
+		return nil
+	}
+	proof := f.s.cfg.Mutation.probed(f.s.broker.parts[p.Partition].log.probe(p.Ask))
+	f.s.w.sleep(f.s.hop())
+	return &backendv1.ProbeResponse{Void: ranges(proof.void), Expired: ranges(proof.expired), Held: ranges(proof.held)}
+}
+
+// carryOut proposes what the auditor wants.
+func (f *frontend) carryOut(commands []*raftlogv1.Command) {
+	for _, c := range commands {
+		switch r := f.propose(c); {
+		case r.Err != nil:
+			f.s.w.tell("audit refused: %v", r.Err)
+		case c.GetChangeJobState() != nil:
+			f.s.check.stats.Pauses++
+			f.s.w.tell("pauses: %s", c.GetChangeJobState().Reason)
+		case c.GetSettleOffsets() != nil:
+			f.s.w.tell("auditor settles %v", c.GetSettleOffsets().Partitions)
+		}
+	}
+}
+
+// statuses is the tasks of all backends that are alive.
+func (f *frontend) statuses() []*backendv1.TaskStatus {
+	var all []*backendv1.TaskStatus
+	for _, b := range f.state.Backends() {
+		if h := f.health[b.Id]; h != nil && f.s.w.now.Sub(h.heard) < deadAfter {
+			all = append(all, h.tasks...)
+		}
+	}
+	return all
 }
 
 func (f *frontend) ledger(p int) ledger.View {
@@ -213,53 +260,9 @@ func (f *frontend) ledger(p int) ledger.View {
 	panic("sim: no ledger")
 }
 
-func (f *frontend) auditPartition(p int, view ledger.View, start, end, lag int64) {
-	a := f.audits[p]
-	if a == nil || a.settled != view.Settled || view.Settled == end {
-		a = &audit{view.Settled, f.s.w.now}
-		f.audits[p] = a
-	}
-	gone := lag == 0
-	below := start
-	if gone || f.s.w.now.Sub(a.since) > 2*f.s.cfg.Lock {
-		below = end
-	}
-	open := offsets.Of(offsets.Range{First: view.Settled, Last: below - 1}).Subtract(view.Ranges)
-	if len(open) == 0 {
-		return
-	}
-	f.s.w.sleep(f.s.hop())
-	if f.s.fate() != delivered {
-		return
-	}
-	proof := f.s.broker.parts[p].log.probe(f.s.cfg.Mutation.probed(open))
-	f.s.w.sleep(f.s.hop())
-	f.settle(p, view.Generation, f.s.cfg.Mutation.proof(proof))
-	lost := proof.held.Intersect(offsets.Of(offsets.Range{First: view.Settled, Last: start - 1}))
-	if gone {
-		lost = proof.held
-	}
-	if still := offsets.Of(lost...).Subtract(f.settledOf(p)); len(still) > 0 {
-		f.pause(jobs.ReasonCannotResume, fmt.Sprintf("partition %d: offsets %v hold records that will not come again", p, still))
-	}
-}
-
 func (f *frontend) settledOf(p int) offsets.Set {
 	v := f.ledger(p)
 	return offsets.Of(offsets.Range{First: 0, Last: v.Settled - 1}).Union(v.Ranges)
-}
-
-func (f *frontend) settle(p int, generation uint32, proof probe) {
-	if len(proof.void)+len(proof.expired) == 0 {
-		return
-	}
-	f.s.w.tell("auditor settles %d: void %v expired %v", p, proof.void, proof.expired)
-	f.s.check.stats.Voids += int(proof.void.Count())
-	f.s.check.stats.Expired += int(proof.expired.Count())
-	f.propose(&raftlogv1.Command{Body: &raftlogv1.Command_SettleOffsets{SettleOffsets: &raftlogv1.SettleOffsets{
-		JobId: f.jobID, Generation: generation,
-		Partitions: []*typesv1.PartitionOffsets{{TopicId: topicID[:], Partition: int32(p), Void: ranges(proof.void), Expired: ranges(proof.expired)}},
-	}}})
 }
 
 func ranges(set offsets.Set) []*typesv1.OffsetRange {
@@ -270,14 +273,14 @@ func ranges(set offsets.Set) []*typesv1.OffsetRange {
 	return out
 }
 
-// pause is PAUSE ROUTINE LOAD, or the auditor's.
-func (f *frontend) pause(code int32, reason string) {
+// pause is PAUSE ROUTINE LOAD.
+func (f *frontend) pause() {
 	r := f.propose(&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
-		JobId: f.jobID, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: code, Reason: reason,
+		JobId: f.jobID, To: raftlogv1.JobState_JOB_STATE_PAUSED, Reason: "by its user",
 	}}})
 	if r.Err == nil {
 		f.s.check.stats.Pauses++
-		f.s.w.tell("pauses: %s", reason)
+		f.s.w.tell("is paused by its user")
 	}
 }
 

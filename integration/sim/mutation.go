@@ -39,9 +39,9 @@ const (
 	VoidUnread
 	// NoAudit: nothing that will not come again is ever settled.
 	NoAudit
-	// NamesByLabel: files are named by the label alone, though a process that
-	// started again may run an epoch once more.
-	NamesByLabel
+	// OverwriteFiles: a name that exists is written again, though a process
+	// that started again may run an epoch once more.
+	OverwriteFiles
 	// AcceptConflicts: a conflict is taken for done, everything is accepted.
 	AcceptConflicts
 )
@@ -133,28 +133,15 @@ func bridged(p *typesv1.PartitionOffsets) []*typesv1.OffsetRange {
 	return ranges(offsets.Of(offsets.Range{First: have[0].First, Last: have[len(have)-1].Last}).Subtract(have))
 }
 
-// probed is what the auditor looks at.
-func (m Mutation) probed(open offsets.Set) offsets.Set {
-	if m == NoAudit {
-		return nil
-	}
-	return open
-}
-
-// proof is what it makes of what it read.
-func (m Mutation) proof(p probe) probe {
-	if m == VoidUnread {
+// probed is what reaches the auditor of a probe.
+func (m Mutation) probed(p probe) probe {
+	switch m {
+	case NoAudit:
+		return probe{}
+	case VoidUnread:
 		p.void = p.void.Union(p.held)
 	}
 	return p
-}
-
-// path is the path of a file.
-func (m Mutation) path(name, run string) string {
-	if m == NamesByLabel {
-		return name
-	}
-	return name + "-" + run
 }
 
 // source is what a task fetches from.

@@ -26,6 +26,8 @@ type Config struct {
 	Weather   time.Duration // how long faults happen
 	Unsettled time.Duration // mean time between two of them
 	Network   float64       // probability that a message is lost, late or repeated
+	// Faults are the kinds that happen. All of them at once hide each other.
+	Faults []Fault
 
 	Mutation Mutation
 }
@@ -34,7 +36,7 @@ type Config struct {
 func randomConfig(seed uint64) Config {
 	rng := rand.New(rand.NewPCG(seed, 0xc0f))
 	one := func(choices ...float64) float64 { return choices[rng.IntN(len(choices))] }
-	return Config{
+	cfg := Config{
 		Seed:         seed,
 		Partitions:   1 + rng.IntN(2),
 		Backends:     1 + rng.IntN(3),
@@ -51,6 +53,12 @@ func randomConfig(seed uint64) Config {
 		Unsettled:    time.Duration(one(0.5, 2, 8) * float64(time.Second)),
 		Network:      one(0, 0.01, 0.05, 0.2),
 	}
+	for f := range faults {
+		if rng.Float64() < 0.4 {
+			cfg.Faults = append(cfg.Faults, f)
+		}
+	}
+	return cfg
 }
 
 // calmLimit is how long everything may take to settle once faults have

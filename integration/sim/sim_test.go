@@ -33,7 +33,7 @@ func TestSeeds(t *testing.T) {
 	var total stats
 	var longest time.Duration
 	steps := 0
-	each(*seed, *runs, func(cfg Config, o Outcome) bool {
+	each(*seed, *runs, randomConfig, func(cfg Config, o Outcome) bool {
 		total.add(o.Stats)
 		steps += o.Steps
 		longest = max(longest, o.Took-cfg.Weather)
@@ -52,7 +52,7 @@ func TestSeeds(t *testing.T) {
 
 // each plays seeds on all processors, and hands the outcomes over one at a
 // time, until one asks to stop.
-func each(first, count uint64, take func(Config, Outcome) bool) {
+func each(first, count uint64, draw func(seed uint64) Config, take func(Config, Outcome) bool) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var next atomic.Uint64
@@ -64,7 +64,7 @@ func each(first, count uint64, take func(Config, Outcome) bool) {
 				if n >= count {
 					return
 				}
-				cfg := randomConfig(first + n)
+				cfg := draw(first + n)
 				o := Run(cfg, false)
 				mu.Lock()
 				if !stop.Load() && !take(cfg, o) {

@@ -22,14 +22,14 @@ type warehouse map[string]*file
 func isError(o int64) bool    { return o%11 == 5 }
 func isFiltered(o int64) bool { return o%13 == 7 }
 
-// A pipe is the model of be/pipe in one backend process.
-type pipe struct {
-	s   *Sim
-	run string // tells the files of this process from another's
-}
+// errExists is be/warehouse's: no name is given twice.
+var errExists = errors.New("a file of that name exists")
+
+// A pipe is the model of be/pipe.
+type pipe struct{ s *Sim }
 
 // Write takes time, may fail, and may leave a file behind either way.
-func (p *pipe) Write(ctx context.Context, name string, parts []source.Partition) (task.Written, error) {
+func (p *pipe) Write(ctx context.Context, _ uint64, label string, parts []source.Partition) (task.Written, error) {
 	s := p.s
 	s.w.Wait(ctx, nil, s.w.now.Add(s.w.between(0, s.writes)))
 	if ctx.Err() != nil {
@@ -57,20 +57,24 @@ func (p *pipe) Write(ctx context.Context, name string, parts []source.Partition)
 			}
 		}
 	}
-	path := s.cfg.Mutation.path(name, p.run)
-	w.Rowset = s.store(path+".parquet", rows, w.Counters.LoadedRows)
-	w.ErrorRowset = s.store(path+".errors.parquet", bad, w.Counters.ErrorRows)
-	s.w.tell("writes %s: %v %v", path, rows, bad)
+	var err error
+	if w.Rowset, err = s.store(label+".parquet", rows, w.Counters.LoadedRows); err != nil {
+		return task.Written{}, err
+	}
+	if w.ErrorRowset, err = s.store(label+"-errors.parquet", bad, w.Counters.ErrorRows); err != nil {
+		return task.Written{}, err
+	}
+	s.w.tell("writes %s: %v %v", label, rows, bad)
 	return w, nil
 }
 
-func (s *Sim) store(path string, f *file, rows int64) *typesv1.Rowset {
+func (s *Sim) store(path string, f *file, rows int64) (*typesv1.Rowset, error) {
 	if rows == 0 {
-		return nil
+		return nil, nil
 	}
-	if s.files[path] != nil {
-		s.check.fail("F1: file %s is written twice", path)
+	if s.files[path] != nil && s.cfg.Mutation != OverwriteFiles {
+		return nil, errExists
 	}
 	s.files[path] = f
-	return &typesv1.Rowset{Path: path, Rows: rows, Bytes: 100 * rows, SchemaVersion: 1}
+	return &typesv1.Rowset{Path: path, Rows: rows, Bytes: 100 * rows, SchemaVersion: 1}, nil
 }
