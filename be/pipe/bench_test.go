@@ -29,7 +29,7 @@ func benchmarkPipe(b *testing.B, format typesv1.RoutineLoad_Format, message stri
 			}
 			b.ReportAllocs()
 			for number := uint64(1); b.Loop(); number++ {
-				res, err := p.Write(b.Context(), fmt.Sprint("1-2-", number), []source.Partition{part})
+				res, err := p.Write(b.Context(), number, "l", []source.Partition{part})
 				if err != nil || res.Rowset.Rows != int64(rows) {
 					b.Fatal(res, err)
 				}

@@ -25,8 +25,8 @@ import (
 
 	"shoal/be/decode"
 	"shoal/be/source"
-	"shoal/internal/warehouse"
 	"shoal/internal/errorrows"
+	"shoal/internal/warehouse"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -88,14 +88,15 @@ type Result struct {
 // stay unchanged meanwhile; gaps are none of its business. After an error no
 // file is left, and the same records may be written again.
 //
-// The label names the files, so it is of letters, digits, '-' and '_' and comes
-// once, for ever. The error wraps warehouse.ErrExists if it was used before.
-func (p *Pipe) Write(ctx context.Context, label string, parts []source.Partition) (Result, error) {
+// The txn's number within the task's epoch names the files, so it must never
+// come again; the label is noted in them. The error wraps warehouse.ErrExists if
+// the number was used before, by a process that died: take the next one.
+func (p *Pipe) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (Result, error) {
 	now := p.cfg.Now()
 	p.decoder.SetNow(now)
 	p.batch.Reset()
 	feed := &feed{ctx: ctx, decoder: p.decoder, batch: p.batch, parts: parts}
-	w := writer{pipe: p, label: label, offsets: describeOffsets(parts)}
+	w := writer{pipe: p, number: number, label: label, offsets: describeOffsets(parts)}
 	var res Result
 	var err error
 	if res.Rowset, err = w.write(ctx, p.rows, "", feed); err != nil {
@@ -114,6 +115,7 @@ func (p *Pipe) Write(ctx context.Context, label string, parts []source.Partition
 // writer writes the files of one txn.
 type writer struct {
 	pipe    *Pipe
+	number  uint64
 	label   string
 	offsets string
 	files   []*warehouse.File
@@ -126,7 +128,7 @@ func (w *writer) write(ctx context.Context, t table, suffix string, rows rowFeed
 		return nil, err
 	}
 	spec := w.pipe.cfg.Spec
-	file, err := w.pipe.cfg.Warehouse.Create(rowsetPath(spec.TableId, w.label, suffix))
+	file, err := w.pipe.cfg.Warehouse.Create(rowsetPath(spec, w.number, suffix))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +176,9 @@ func (w *writer) abandon(err error) error {
 	return err
 }
 
-// rowsetPath is the path in the warehouse: a folder for each table.
-func rowsetPath(tableID uint64, label, suffix string) string {
-	return fmt.Sprintf("%d/%s%s.parquet", tableID, label, suffix)
+// rowsetPath names a file for ever: within an incarnation of the cluster a
+// task's epoch never comes again, nor within it a number. Each table has a
+// folder.
+func rowsetPath(spec *backendv1.TaskSpec, number uint64, suffix string) string {
+	return fmt.Sprintf("%d/%d-%d-%d-%d-%d%s.parquet", spec.TableId, spec.Incarnation, spec.JobId, spec.TaskId, spec.Epoch, number, suffix)
 }

@@ -85,7 +85,7 @@ func TestWriteRoundTrip(t *testing.T) {
 	p := newPipe(t, specFor(columns("b BOOLEAN", "ti TINYINT", "si SMALLINT", "i INT", "bi BIGINT", "li LARGEINT", "f FLOAT", "d DOUBLE",
 		"d4 DECIMAL(4,2)", "d9 DECIMAL(9,2)", "d18 DECIMAL(18,3)", "d38 DECIMAL(38,9)", "dt DATE", "ts DATETIME", "ts6 DATETIME(6)",
 		"c CHAR(3)", "v VARCHAR(5)", "s STRING", "j JSON"), typesv1.RoutineLoad_FORMAT_JSON))
-	res, err := p.Write(t.Context(), "l5", []source.Partition{partition(0,
+	res, err := p.Write(t.Context(), 5, "l", []source.Partition{partition(0,
 		`{"b":true,"ti":-128,"si":32767,"i":-2147483648,"bi":9223372036854775807,"li":-99999999999999999999999999999999999999,"f":0.1,"d":0.1,
 		  "d4":-99.99,"d9":1234567.89,"d18":-123456789012345.678,"d38":12345678901234567890123456789.123456789,"dt":"0001-01-01","ts":"9999-12-31 23:59:59",
 		  "ts6":"1969-12-31 23:59:59.999999","c":"é","v":"a'b","s":"\u0000long text that does not fit inline","j":{"k":[1,"ü"]}}`,
@@ -94,7 +94,7 @@ func TestWriteRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.ErrorRowset != nil || res.Rowset.GetRows() != 3 || res.Rowset.SchemaVersion != 3 || res.Rowset.Path != "7/l5.parquet" {
+	if res.ErrorRowset != nil || res.Rowset.GetRows() != 3 || res.Rowset.SchemaVersion != 3 || res.Rowset.Path != "7/1-11-12-13-5.parquet" {
 		t.Fatalf("result %+v", res)
 	}
 	got := p.query(t, "SELECT * FROM read_parquet('%s')", res.Rowset.Path)
@@ -120,7 +120,7 @@ func TestWriteCountsAndErrors(t *testing.T) {
 		partition(2, "5,\xFF"+strings.Repeat("é", 1000), "\n", "6,1"),
 	}
 	parts[0].Records = append(parts[0].Records, &source.Record{Offset: 300}) // a tombstone
-	res, err := p.Write(t.Context(), "label_1", parts)
+	res, err := p.Write(t.Context(), 1, "label'1", parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestWriteCountsAndErrors(t *testing.T) {
 		t.Errorf("rows %q", got)
 	}
 	got := p.query(t, "SELECT * FROM read_parquet('%s')", res.ErrorRowset.Path)
-	head := "11 db1 j t label_1 events "
+	head := "11 db1 j t label'1 events "
 	wantErrors := []string{
 		head + `0 100 2 k 400 column k: the value is out of the range of decimal(3,1) 2,400 2026-02-03 04:05:06.789`,
 		head + `0 102 1 NULL NULL number of fields: found 1, wanted 2 (separator ",") 4 2026-02-03 04:05:06.789`,
@@ -149,35 +149,35 @@ func TestWriteCountsAndErrors(t *testing.T) {
 
 func TestWriteWithoutRows(t *testing.T) {
 	p := newPipe(t, specFor(columns("id INT"), typesv1.RoutineLoad_FORMAT_JSON))
-	res, err := p.Write(t.Context(), "l1", []source.Partition{partition(0, "", " ")})
+	res, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, "", " ")})
 	if err != nil || res.Rowset != nil || res.ErrorRowset != nil || res.Counters.EmptyMessages != 2 || res.Counters.TotalRows != 0 {
 		t.Fatalf("only empty messages: %+v, %v", res, err)
 	}
-	res, err = p.Write(t.Context(), "l2", []source.Partition{partition(0, "[", "{}")})
+	res, err = p.Write(t.Context(), 2, "l", []source.Partition{partition(0, "[", "{}")})
 	if err != nil || res.Rowset != nil || res.ErrorRowset.GetRows() != 2 {
 		t.Fatalf("only bad messages: %+v, %v", res, err)
 	}
-	if files := p.files(t); len(files) != 1 || files[0] != "l2-errors.parquet" {
+	if files := p.files(t); len(files) != 1 || files[0] != "1-11-12-13-2-errors.parquet" {
 		t.Fatalf("files %q", files)
 	}
 }
 
-// A label that was used before, by a process that died, is refused and its
+// A number that was used before, by a process that died, is refused and its
 // file left alone: a CommitTxn that names it may be on its way.
-func TestWriteRefusesAUsedLabel(t *testing.T) {
+func TestWriteRefusesAUsedNumber(t *testing.T) {
 	p := newPipe(t, specFor(columns("id INT"), typesv1.RoutineLoad_FORMAT_CSV))
-	res, err := p.Write(t.Context(), "l1", []source.Partition{partition(0, "1")})
+	res, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, "1")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Write(t.Context(), "l1", []source.Partition{partition(0, "2")}); !errors.Is(err, warehouse.ErrExists) {
+	if _, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, "2")}); !errors.Is(err, warehouse.ErrExists) {
 		t.Fatalf("the second write = %v; want ErrExists", err)
 	}
 	if got := p.query(t, "SELECT * FROM read_parquet('%s')", res.Rowset.Path); strings.Join(got, ";") != "1" {
 		t.Fatalf("the first file holds %q", got)
 	}
-	if _, err := p.Write(t.Context(), "l2", []source.Partition{partition(0, "2")}); err != nil {
-		t.Fatalf("the next label = %v", err)
+	if _, err := p.Write(t.Context(), 2, "l", []source.Partition{partition(0, "2")}); err != nil {
+		t.Fatalf("the next number = %v", err)
 	}
 }
 
@@ -185,10 +185,10 @@ func TestWriteIsCancelled(t *testing.T) {
 	p := newPipe(t, specFor(columns("id INT"), typesv1.RoutineLoad_FORMAT_CSV))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Write(ctx, "l1", []source.Partition{partition(0, "1")}); !errors.Is(err, context.Canceled) {
+	if _, err := p.Write(ctx, 1, "l", []source.Partition{partition(0, "1")}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a cancelled write = %v", err)
 	}
-	if _, err := p.Write(t.Context(), "l1", []source.Partition{partition(0, "1")}); err != nil {
+	if _, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, "1")}); err != nil {
 		t.Fatalf("the write after = %v", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestWriteToALostWarehouse(t *testing.T) {
 	if err := os.RemoveAll(p.root + "/warehouse"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Write(t.Context(), "l1", []source.Partition{partition(0, "1")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, "1")}); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("write = %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestWriteLarge(t *testing.T) {
 		messages = append(messages, fmt.Sprintf("%d,%s%d", -i, huge, i))
 		sum -= i
 	}
-	res, err := p.Write(t.Context(), "l1", []source.Partition{partition(0, messages...)})
+	res, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, messages...)})
 	if err != nil {
 		t.Fatal(err)
 	}

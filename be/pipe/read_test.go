@@ -79,7 +79,7 @@ func TestFooter(t *testing.T) {
 	parts := []source.Partition{partition(4, `{"i":1}`, `{"i":2}`, `{"x":3}`)}
 	parts[0].Records[1].Offset = 105
 	parts[0].Records[2].Offset = 106
-	res, err := p.Write(t.Context(), "the-label", parts)
+	res, err := p.Write(t.Context(), 1, "the-label", parts)
 	if err != nil {
 		t.Fatal(err)
 	}
