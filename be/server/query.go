@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"shoal/internal/engine"
+	"shoal/internal/textrow"
+	"shoal/internal/warehouse"
+	backendv1 "shoal/proto/backend/v1"
+	"shoal/sql/types"
+)
+
+// batchBytes is about how much of a result goes into one message.
+const batchBytes = 64 << 10
+
+// querier answers queries over the warehouse's files.
+type querier struct {
+	warehouse *warehouse.Warehouse
+	engine    *engine.Engine
+}
+
+// Query implements rpc.Querier.
+func (q *querier) Query(ctx context.Context, req *backendv1.QueryRequest, columns func(*backendv1.ResultSchema) error, send func(*backendv1.RowBatch) error) error {
+	request, err := q.request(req)
+	if err != nil {
+		return err
+	}
+	batch := &backendv1.RowBatch{}
+	flush := func() error {
+		if batch.Rows == 0 {
+			return nil
+		}
+		err := send(batch)
+		batch = &backendv1.RowBatch{Data: batch.Data[:0]}
+		return err
+	}
+	err = q.engine.Query(ctx, request,
+		func(cols []engine.ResultColumn) error { return columns(resultSchema(cols)) },
+		func(cells [][]byte) error {
+			batch.Data = textrow.Append(batch.Data, cells)
+			batch.Rows++
+			if len(batch.Data) < batchBytes {
+				return nil
+			}
+			return flush()
+		})
+	if err != nil {
+		return queryStatus(err)
+	}
+	return flush()
+}
+
+func resultSchema(cols []engine.ResultColumn) *backendv1.ResultSchema {
+	schema := &backendv1.ResultSchema{}
+	for _, c := range cols {
+		schema.Columns = append(schema.Columns, &backendv1.ResultColumn{Name: c.Name, Type: c.Type})
+	}
+	return schema
+}
+
+// request is a query as the engine takes it, with files by absolute path.
+func (q *querier) request(req *backendv1.QueryRequest) (engine.Request, error) {
+	out := engine.Request{SQL: req.Sql, Explain: req.Explain, Describe: req.Describe, TimeZone: req.TimeZone}
+	for _, t := range req.Tables {
+		table := engine.Table{DB: t.Db, Name: t.Name}
+		for _, c := range t.Schema.GetColumns() {
+			typ, err := types.Parse(c.Type)
+			if err != nil {
+				return out, err
+			}
+			table.Columns = append(table.Columns, engine.Column{Name: c.Name, ID: c.FieldId, Type: typ})
+		}
+		for _, rel := range t.Paths {
+			path, err := q.warehouse.Path(rel)
+			if err != nil {
+				return out, err
+			}
+			table.Files = append(table.Files, path)
+		}
+		for _, row := range t.Rows {
+			cells := make([][]byte, len(row.Cells))
+			for i, c := range row.Cells {
+				cells[i] = c.Value
+			}
+			table.Rows = append(table.Rows, cells)
+		}
+		out.Tables = append(out.Tables, table)
+	}
+	return out, nil
+}
+
+// errorKinds are the engine's kinds of errors as frontends know them.
+var errorKinds = map[engine.ErrorKind]backendv1.QueryError_Kind{
+	engine.Failed:        backendv1.QueryError_KIND_FAILED,
+	engine.Syntax:        backendv1.QueryError_KIND_SYNTAX,
+	engine.Refused:       backendv1.QueryError_KIND_REFUSED,
+	engine.UnknownTable:  backendv1.QueryError_KIND_UNKNOWN_TABLE,
+	engine.UnknownColumn: backendv1.QueryError_KIND_UNKNOWN_COLUMN,
+	engine.OutOfMemory:   backendv1.QueryError_KIND_OUT_OF_MEMORY,
+}
+
+// queryStatus is an error of the engine as a status that tells its kind.
+func queryStatus(err error) error {
+	var user *engine.Error
+	if !errors.As(err, &user) {
+		return err
+	}
+	st, detailErr := status.New(codes.InvalidArgument, user.Msg).WithDetails(&backendv1.QueryError{Kind: errorKinds[user.Kind]})
+	if detailErr != nil {
+		return errors.Join(err, detailErr)
+	}
+	return st.Err()
+}

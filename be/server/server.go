@@ -1,0 +1,186 @@
+// Package server puts a backend together: identity, registration, executor,
+// pipes, queries, and their orderly end.
+//
+// A Server registers its gRPC service before it knows its cluster; Run joins
+// the cluster, opens the warehouse and then answers. When Run's context ends it
+// drains: tasks settle or release what they hold and leave their groups.
+//
+// Run owns every goroutine of the backend.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"shoal/be/executor"
+	"shoal/be/feclient"
+	"shoal/be/pipe"
+	"shoal/be/rpc"
+	"shoal/internal/engine"
+	"shoal/internal/warehouse"
+	backendv1 "shoal/proto/backend/v1"
+	frontendv1 "shoal/proto/frontend/v1"
+)
+
+const (
+	// drainLimit is how long tasks may take to settle or release what they hold
+	// at the end: longer than the longest lock, since a txn whose CommitTxn was
+	// sent is asked for that long.
+	drainLimit = 90 * time.Second
+	joinPause  = time.Second
+	// Memory of DuckDB: of all pipes together, and of one query.
+	pipeMemory  = 256 << 20
+	queryMemory = 1 << 30
+)
+
+// Config is what a backend needs.
+type Config struct {
+	DataDir   string
+	Frontends []string // rpc addresses, host:port
+	Warehouse string   // URI, "" for whatever the cluster has
+	// How frontends reach this backend.
+	Host     string
+	RPCPort  uint32
+	HTTPPort uint32
+	Slots    int
+	Threads  int // of DuckDB
+	Version  string
+	Logger   *slog.Logger
+	// AfterCommit is called when a txn was committed and before it is
+	// acknowledged, for tests that need a process to die there; nil normally.
+	AfterCommit func(label string)
+}
+
+// Server is one backend.
+type Server struct {
+	cfg      Config
+	identity identity
+	fe       *feclient.Client
+	service  rpc.Server
+	started  time.Time
+	applied  atomic.Uint64 // the leader's log index of the last heartbeat
+}
+
+// New reads the backend's identity and starts nothing.
+func New(cfg Config) (*Server, error) {
+	id, err := loadIdentity(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	fe, err := feclient.New(cfg.Frontends)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{cfg: cfg, identity: id, fe: fe, started: time.Now()}, nil
+}
+
+// Register offers the backend's gRPC service on r.
+func (s *Server) Register(r grpc.ServiceRegistrar) { s.service.Register(r) }
+
+// Run joins the cluster and serves it until ctx ends, then drains. ready is
+// called once the backend serves. rpcs to the frontends must be possible until
+// Run returns.
+func (s *Server) Run(ctx context.Context, ready func()) error {
+	defer s.fe.Close()
+	joined, err := s.join(ctx)
+	if err != nil {
+		return err
+	}
+	wh, err := s.openWarehouse(joined)
+	if err != nil {
+		return err
+	}
+	spill := filepath.Join(s.cfg.DataDir, "spill")
+	if err := os.MkdirAll(spill, 0o755); err != nil {
+		return err
+	}
+	pipes, err := pipe.OpenEngine(ctx, pipe.EngineConfig{MemoryBytes: pipeMemory, Threads: s.cfg.Threads, SpillDir: spill})
+	if err != nil {
+		return err
+	}
+	queries := &querier{warehouse: wh, engine: engine.New(engine.Config{Threads: s.cfg.Threads, MemoryLimit: queryMemory, TempDir: spill})}
+	// Tasks outlive ctx while they drain.
+	exec := executor.New(context.WithoutCancel(ctx), executor.Config{
+		Slots: s.cfg.Slots, Logger: s.cfg.Logger,
+		Start: (&starter{server: s, warehouse: wh, pipes: pipes}).start,
+	})
+	s.service.Attach(&rpc.Backend{
+		ID: joined.BackendId, Tasks: exec, Queries: queries, Probes: prober{}, Files: wh,
+		Slots: s.cfg.Slots, Version: s.cfg.Version, StartedMS: s.started.UnixMilli(),
+		Learn: s.learn, WarehouseError: wh.Trouble,
+	})
+	s.cfg.Logger.Info("backend joined", "backend_id", joined.BackendId, "cluster_id", joined.ClusterId)
+	ready()
+	exec.Watch(ctx)
+	return errors.Join(s.drain(ctx, exec), pipes.Close())
+}
+
+func (s *Server) drain(ctx context.Context, exec *executor.Executor) error {
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
+	defer cancel()
+	return exec.Drain(draining)
+}
+
+// learn takes over what a valid heartbeat says.
+func (s *Server) learn(req *backendv1.HeartbeatRequest) {
+	s.fe.Learn(req.FrontendRpcAddr, req.Frontends)
+	s.applied.Store(req.AppliedIndex)
+}
+
+// join registers the backend, as often as it takes; a refusal is final.
+func (s *Server) join(ctx context.Context) (*frontendv1.RegisterBackendResponse, error) {
+	req := &frontendv1.RegisterBackendRequest{
+		NodeUuid: s.identity.NodeUUID, ClusterId: s.identity.ClusterID, Host: s.cfg.Host, RpcPort: s.cfg.RPCPort,
+		HttpPort: s.cfg.HTTPPort, Slots: uint32(s.cfg.Slots), Version: s.cfg.Version,
+	}
+	for told := false; ; told = true {
+		resp, err := s.fe.Register(ctx, req)
+		switch code := status.Code(errors.Unwrap(err)); {
+		case err == nil:
+			return resp, s.remember(resp.ClusterId)
+		case code == codes.PermissionDenied || code == codes.InvalidArgument:
+			return nil, fmt.Errorf("the cluster refuses this backend: %w", err)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !told:
+			s.cfg.Logger.Warn("waiting for a frontend to join", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(joinPause):
+		}
+	}
+}
+
+// remember keeps the id of the cluster, once it is known.
+func (s *Server) remember(clusterID string) error {
+	if s.identity.ClusterID == clusterID {
+		return nil
+	}
+	s.identity.ClusterID = clusterID
+	return s.identity.save(s.cfg.DataDir)
+}
+
+// openWarehouse opens the cluster's warehouse after checking that it is there
+// and the cluster's own.
+func (s *Server) openWarehouse(joined *frontendv1.RegisterBackendResponse) (*warehouse.Warehouse, error) {
+	if s.cfg.Warehouse != "" && s.cfg.Warehouse != joined.Warehouse {
+		return nil, fmt.Errorf("the cluster's warehouse is %s, and this backend was given %s: it is fixed at bootstrap, leave --warehouse away", joined.Warehouse, s.cfg.Warehouse)
+	}
+	wh, err := warehouse.Open(joined.Warehouse)
+	if err != nil {
+		return nil, err
+	}
+	return wh, wh.Verify(joined.ClusterId)
+}
