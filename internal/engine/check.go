@@ -30,7 +30,11 @@ func (in *instance) check(ctx context.Context, req Request) (plainColumns, error
 	}
 	c := checker{tables: map[string]bool{}}
 	for _, t := range req.Tables {
-		c.tables[tableKey(duckdb.SchemaName(t.DB), t.Name)] = true
+		key := tableKey(duckdb.SchemaName(t.DB), t.Name)
+		if c.tables[key] {
+			return none, refuse("a query over two tables whose names differ only in case, such as %s.%s, is not supported", t.DB, t.Name)
+		}
+		c.tables[key] = true
 	}
 	if err := c.visit(statement["node"], nil); err != nil {
 		return none, err

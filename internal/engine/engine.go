@@ -194,7 +194,13 @@ func (in *instance) query(ctx context.Context, text string) (driver.Rows, error)
 // stream hands over the rows of a result.
 func stream(ctx context.Context, rows driver.Rows, plain plainColumns, zone *time.Location,
 	columns func([]ResultColumn) error, row func([][]byte) error) error {
-	formats, described := describe(rows, plain, zone)
+	names := rows.Columns()
+	formats := make([]format, len(names))
+	described := make([]ResultColumn, len(names))
+	for i, name := range names {
+		duckType := rows.(driver.RowsColumnTypeDatabaseTypeName).ColumnTypeDatabaseTypeName(i)
+		formats[i], described[i] = describe(name, duckType, plain, zone)
+	}
 	if err := columns(described); err != nil {
 		return err
 	}

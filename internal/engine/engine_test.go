@@ -238,6 +238,40 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestDescribe holds that a query is described without being run, as it is
+// when it runs.
+func TestDescribe(t *testing.T) {
+	table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{column(t, "a", 1, "TINYINT"), column(t, "at", 2, "DATETIME(3)"), column(t, "j", 3, "JSON")},
+		Rows: [][][]byte{{[]byte("1"), nil, nil}}}
+	for _, query := range []string{
+		`SELECT *, a = 1 AS c, 1.5 AS a2, to_json(a) AS k, [a] AS l, now() AS n, 1e0 AS d, sum(a) OVER () AS s, 'x'::BLOB AS b, INTERVAL 1 DAY AS i FROM "db:d".t`,
+		`(SELECT 1 AS x) UNION ALL (SELECT 2.5)`,
+		`VALUES (1, 'a')`,
+	} {
+		ran, err := ask(t.Context(), engine.Request{SQL: query, Tables: []engine.Table{table}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ask(t.Context(), engine.Request{SQL: query, Tables: []engine.Table{table}, Describe: true})
+		if err != nil || fmt.Sprint(got.columns) != fmt.Sprint(ran.columns) || got.rows != nil {
+			t.Errorf("%s:\n got  %v, %v\n want %v", query, got, err, ran.columns)
+		}
+	}
+	got, err := ask(t.Context(), engine.Request{SQL: "SELECT error('was run') AS e", Describe: true})
+	if err != nil || len(got.columns) != 1 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestNamesThatDifferInCase(t *testing.T) {
+	columns := []engine.Column{column(t, "a", 1, "INT")}
+	_, err := ask(t.Context(), engine.Request{SQL: "SELECT 1", Tables: []engine.Table{{DB: "d", Name: "t", Columns: columns}, {DB: "d", Name: "T", Columns: columns}}})
+	var e *engine.Error
+	if !errors.As(err, &e) || e.Kind != engine.Refused {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestTimeZones(t *testing.T) {
 	for zone, want := range map[string]string{"": "2024-07-01 00:00:00", "SYSTEM": "2024-07-01 00:00:00", "+05:30": "2024-07-01 05:30:00", "-03:00": "2024-06-30 21:00:00", "Europe/Berlin": "2024-07-01 02:00:00"} {
 		got, err := ask(t.Context(), engine.Request{SQL: "SELECT TIMESTAMPTZ '2024-07-01 00:00:00+00', CAST(TIMESTAMPTZ '2024-07-01 00:00:00+00' AS TIMESTAMP)", TimeZone: zone})

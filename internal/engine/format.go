@@ -28,24 +28,18 @@ type format struct {
 	buffer   []byte
 }
 
-// describe returns how the columns of a result are formatted and what they
-// are called.
-func describe(rows driver.Rows, plain plainColumns, zone *time.Location) ([]format, []ResultColumn) {
-	names := rows.Columns()
-	formats := make([]format, len(names))
-	columns := make([]ResultColumn, len(names))
-	for i, name := range names {
-		duckType := rows.(driver.RowsColumnTypeDatabaseTypeName).ColumnTypeDatabaseTypeName(i)
-		formats[i] = format{duckType: duckType, digits: -1, zone: zone}
-		columns[i] = ResultColumn{Name: name, Type: resultType(duckType)}
-		if declared, ok := plain.typeOf(name); ok && declared.DuckDB() == duckType {
-			columns[i].Type = declared.String()
-			if declared.Kind == types.DateTime {
-				formats[i].digits = declared.Scale
-			}
+// describe returns how a column of a result is formatted and described, by
+// its name and its type in DuckDB's words.
+func describe(name, duckType string, plain plainColumns, zone *time.Location) (format, ResultColumn) {
+	f := format{duckType: duckType, digits: -1, zone: zone}
+	column := ResultColumn{Name: name, Type: resultType(duckType)}
+	if declared, ok := plain.typeOf(name); ok && declared.DuckDB() == duckType {
+		column.Type = declared.String()
+		if declared.Kind == types.DateTime {
+			f.digits = declared.Scale
 		}
 	}
-	return formats, columns
+	return f, column
 }
 
 // resultTypes are what MySQL clients are told about DuckDB's types. A boolean

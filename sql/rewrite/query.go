@@ -300,11 +300,12 @@ func (p *printer) resolve(db, table string) string {
 	if db == "" {
 		panic(fault{&NoDatabase{Table: table}})
 	}
-	if strings.EqualFold(db, "information_schema") {
-		db = "information_schema"
+	key := ast.Name{DB: db, Name: table}.String()
+	if strings.EqualFold(db, "information_schema") { // its tables match in any case
+		db, key = "information_schema", strings.ToLower(key)
 	}
 	name := ast.Name{DB: db, Name: table}
-	if key := name.String(); !p.seen[key] {
+	if !p.seen[key] {
 		p.seen[key] = true
 		p.tables = append(p.tables, name)
 	}

@@ -16,7 +16,7 @@ import (
 	"shoal/sql/types"
 )
 
-var errUnknownVariable = errors.New("Unknown system variable")
+var errUnknownVariable = errors.New("unknown system variable")
 
 // session is that of a user at noon of 2024-03-05, five and a half hours east
 // of Greenwich.
@@ -159,7 +159,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestTablesAreNamedOnce(t *testing.T) {
-	got, err := rewrite.Select("WITH c AS (SELECT * FROM t) SELECT * FROM c, e.u, (SELECT * FROM t) x, C AS y, Information_Schema.schemata", session("d"))
+	got, err := rewrite.Select("WITH c AS (SELECT * FROM t) SELECT * FROM c, e.u, (SELECT * FROM t) x, C AS y, Information_Schema.schemata, information_schema.SCHEMATA s", session("d"))
 	if err != nil {
 		t.Fatal(err)
 	}
