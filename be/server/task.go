@@ -70,8 +70,8 @@ func (t *shareTask) Run(ctx context.Context) error {
 // writing is a pipe as the task's Writer.
 type writing struct{ pipe *pipe.Pipe }
 
-func (w writing) Write(ctx context.Context, _ uint64, label string, parts []source.Partition) (task.Written, error) {
-	res, err := w.pipe.Write(ctx, label, parts)
+func (w writing) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (task.Written, error) {
+	res, err := w.pipe.Write(ctx, number, label, parts)
 	return task.Written(res), err
 }
 
