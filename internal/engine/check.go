@@ -216,7 +216,7 @@ var outsiders = wordSet(`
 	json_execute_serialized_sql json_serialize_sql json_serialize_plan json_deserialize_sql
 	current_catalog current_database current_schema current_schemas in_search_path current_role current_user session_user user
 	get_block_size vector_type create_sort_key parse_duckdb_log_message sql_auto_complete sniff_csv
-	sleep_ms pg_sleep version remap_struct col_description obj_description shobj_description get_type
+	pg_sleep version remap_struct col_description obj_description shobj_description get_type
 	st_setcrs st_crs user_agent platform`)
 
 // outsiderPrefixes are the families of such functions.

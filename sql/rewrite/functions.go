@@ -29,6 +29,7 @@ var templates = map[string]string{
 	"regexp_like/2":     "regexp_matches($t1, $2)", "regexp_replace/3": "regexp_replace($t1, $2, $3, 'g')", "regexp_substr/2": "nullif(regexp_extract($t1, $2), '')",
 	"mod/2": "($1 % $2)", "rand/0": "random()", "ceiling/1": "ceil($1)", "truncate/2": "(trunc($1 * power(10, $2)) / power(10, $2))",
 	"log/1": "ln($1)", "log/2": "(ln($2) / ln($1))", "sha/1": "sha1($t1)", "md5/1": "md5($t1)", "sha1/1": "sha1($t1)", "unhex/1": "CAST(unhex($1) AS VARCHAR)",
+	"sleep/1": "CASE WHEN sleep_ms(CAST($1 * 1000 AS BIGINT)) IS NULL THEN 0 END",
 	"uuid/0": "CAST(uuid() AS VARCHAR)", "bin/1": "bin(CAST($1 AS BIGINT))",
 	"json_unquote/1": "($1 ->> '$')", "json_length/1": "CAST(json_array_length($1) AS BIGINT)", "json_arrayagg/1": "json_group_array($1)",
 	"date/1": "CAST($1 AS DATE)", "time/1": "CAST($d1 AS TIME)", "timestamp/1": "$d1",
@@ -53,7 +54,7 @@ var specials map[string]func(*printer, *tidb.FuncCallExpr) string
 func init() {
 	specials = map[string]func(*printer, *tidb.FuncCallExpr) string{
 		"if": (*printer).ifFunction, "concat": (*printer).concat, "field": (*printer).field, "coalesce": (*printer).coalesce, "format": (*printer).formatNumber,
-		"trim": (*printer).trim, "char_func": (*printer).char, "sleep": (*printer).sleep, "convert": (*printer).convertCharset,
+		"trim": (*printer).trim, "char_func": (*printer).char, "convert": (*printer).convertCharset,
 		"date_format": (*printer).dateFormat, "time_format": (*printer).timeFormat, "str_to_date": (*printer).strToDate, "from_unixtime": (*printer).fromUnixtime,
 		"now": (*printer).now, "current_timestamp": (*printer).now, "localtime": (*printer).now, "localtimestamp": (*printer).now, "sysdate": (*printer).now,
 		"utc_timestamp": (*printer).utcNow, "curdate": (*printer).today, "current_date": (*printer).today, "utc_date": (*printer).utcToday,
@@ -178,11 +179,6 @@ func (p *printer) char(n *tidb.FuncCallExpr) string {
 		out[i] = "chr(" + p.expr(code) + ")"
 	}
 	return "(" + strings.Join(out, " || ") + ")"
-}
-
-func (p *printer) sleep(*tidb.FuncCallExpr) string {
-	unsupported("function SLEEP")
-	return ""
 }
 
 // convertCharset prints CONVERT(x USING charset): all text is UTF-8.

@@ -148,7 +148,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, query := range []string{
 		"SELECT 1 INTO OUTFILE '/tmp/x'", "SELECT ?", "SELECT @a := 1", "SELECT * FROM t PARTITION (p)", "SELECT DATE_FORMAT(at, name) FROM t",
-		"SELECT MATCH (name) AGAINST ('x') FROM t", "SELECT SLEEP(1)", "SELECT d.f(1)", "INSERT INTO t VALUES (1)", "DROP TABLE t", "SHOW TABLES",
+		"SELECT MATCH (name) AGAINST ('x') FROM t", "SELECT d.f(1)", "INSERT INTO t VALUES (1)", "DROP TABLE t", "SHOW TABLES",
 		"SELECT at + INTERVAL '1:1' MINUTE_SECOND FROM t", "SELECT " + strings.Repeat("(", 3000) + "1" + strings.Repeat(")", 3000), "SELECT 1" + strings.Repeat("+1", 100000),
 	} {
 		var unsupported *rewrite.Unsupported
