@@ -94,6 +94,9 @@ func (e *Engine) Query(ctx context.Context, req Request, columns func([]ResultCo
 		return err
 	}
 	in, err := e.open(ctx, req, zone)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
 	if err != nil {
 		return err
 	}

@@ -192,6 +192,14 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+func TestCancelledBefore(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("gone"))
+	if _, err := ask(ctx, engine.Request{SQL: "SELECT 1"}); err == nil || err.Error() != "gone" {
+		t.Errorf("got %v, want the cause", err)
+	}
+}
+
 func TestStopsWhenTheReaderFails(t *testing.T) {
 	gone := errors.New("client is gone")
 	rows := 0
