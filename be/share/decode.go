@@ -1,6 +1,7 @@
 package share
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -19,8 +20,9 @@ var errCutOff = errors.New("a batch is cut off or damaged")
 //
 // The batches may carry more than was acquired: records that are aborted, or
 // another member's. An acquired offset without a record is a gap only if
-// decoding got past it; where it stopped short, at a batch that is damaged or
-// cut off, nothing is known of the rest.
+// decoding got past it. Behind the last batch, which can be where a limit of
+// records met a hole, the broker's word is all there is; and where decoding
+// stopped short, not even that.
 func (m *Member) decode(p *source.Partition, rp *kmsg.ShareFetchResponseTopicPartition) {
 	for _, r := range rp.AcquiredRecords {
 		p.Acquired = append(p.Acquired, offsets.Range{First: r.FirstOffset, Last: r.LastOffset})
@@ -40,14 +42,41 @@ func (m *Member) decode(p *source.Partition, rp *kmsg.ShareFetchResponseTopicPar
 	}, &batches, m.decompressor, nil)
 
 	p.Records, p.Gaps = sift(decoded.Records, p.Acquired)
-	if p.Unread = p.Acquired.Above(next); len(p.Unread) == 0 {
+	rest := p.Acquired.Above(next)
+	if len(rest) == 0 {
 		return
 	}
 	p.Gaps = p.Gaps.Below(next)
-	if p.Err = decoded.Err; p.Err == nil {
-		p.Err = errCutOff
+	err := decoded.Err
+	if err == nil && !endsBefore(next, rp.Records) {
+		err = errCutOff
 	}
-	p.Err = fmt.Errorf("topic %s partition %d: offsets %v cannot be decoded: %w", p.Topic, p.Partition, p.Unread, p.Err)
+	if err == nil {
+		p.Unproven = rest
+		return
+	}
+	p.Unread = rest
+	p.Err = fmt.Errorf("topic %s partition %d: offsets %v cannot be decoded: %w", p.Topic, p.Partition, rest, err)
+}
+
+// endsBefore tells whether batches ends with a whole record batch, and that one
+// below next: all of it was decoded. Positions are those of magic 2, Kafka's
+// only format since 4.0.
+func endsBefore(next int64, batches []byte) bool {
+	const baseOffset, length, lastOffsetDelta, header = 0, 8, 23, 61
+	for len(batches) > 0 {
+		if len(batches) < header {
+			return false
+		}
+		size := int64(binary.BigEndian.Uint32(batches[length:])) + length + 4
+		base := int64(binary.BigEndian.Uint64(batches[baseOffset:]))
+		last := base + int64(binary.BigEndian.Uint32(batches[lastOffsetDelta:]))
+		if size < header || size > int64(len(batches)) || last >= next {
+			return false
+		}
+		batches = batches[size:]
+	}
+	return true
 }
 
 // sift keeps the records that lie in acquired, in place, and collects the

@@ -33,19 +33,23 @@ type PartitionID struct {
 
 // A Partition is what one fetch brought from one partition.
 //
-// Every offset of Acquired is that of a Record, or lies in Gaps (a control
-// record, or one compacted away), or in Unread. Offsets outside Acquired are
-// never reported, though the broker's batches may carry them (aborted, or held
-// by another member).
+// Every offset of Acquired is that of a Record or lies in one of Gaps, Unproven
+// and Unread. Offsets outside Acquired are never reported, though the broker's
+// batches may carry them (aborted, or held by another member).
 type Partition struct {
 	TopicID   TopicID
 	Topic     string
 	Partition int32
 	Acquired  offsets.Set
-	Gaps      offsets.Set
 	Records   []*Record // in order of offset
-	// Unread is what was acquired and could not be decoded, for the reason in
-	// Err. It is not known to be void: release it.
+	// Gaps is what the answer passes over: control records, or compacted away.
+	Gaps offsets.Set
+	// Unproven is what lies behind the last batch of the answer: compacted away,
+	// if the broker is right, but nothing later was seen. Acknowledge it as a
+	// gap, so that it does not come again and again, and settle it by proof.
+	Unproven offsets.Set
+	// Unread is what could not be decoded, for the reason in Err. It is not
+	// known to be void: release it.
 	Unread offsets.Set
 	// Err is why this partition brought nothing, or not all: a broker's error,
 	// or a batch that could not be decoded.
