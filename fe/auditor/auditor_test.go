@@ -147,7 +147,7 @@ func (b *bench) job() (job *raftlogv1.Job, ledgers []ledger.View) {
 func audited(t *testing.T, records int, test func(t *testing.T, b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, records)
-		pool := kafka.NewPool(b.options()...)
+		pool := kafka.NewPool(slog.New(slog.DiscardHandler), b.options()...)
 		b.auditor = NewAuditor(b, b, pool, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"net"
 	"strings"
@@ -148,7 +149,7 @@ func TestCheckShareGroupsReplicas(t *testing.T) {
 }
 
 func TestPool(t *testing.T) {
-	pool := kafka.NewPool()
+	pool := kafka.NewPool(slog.New(slog.DiscardHandler))
 	load := &typesv1.RoutineLoad{Brokers: []string{"127.0.0.1:1"}}
 	first, err := pool.Client(1, load)
 	if err != nil {

@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -10,7 +12,7 @@ import (
 	typesv1 "shoal/proto/types/v1"
 )
 
-// A Pool keeps one client for each job, so that what looks at a job each
+// A Pool makes clients and keeps one for each job, so that what looks at a job each
 // second reuses its connections. It is safe for concurrent use; the clients
 // that it gives are closed by Retain and Close only.
 type Pool struct {
@@ -28,8 +30,26 @@ type pooled struct {
 
 // NewPool makes an empty pool. The options are added to every client; tests
 // set a dialer.
-func NewPool(opts ...kgo.Opt) *Pool {
+func NewPool(log *slog.Logger, opts ...kgo.Opt) *Pool {
+	opts = append([]kgo.Opt{kgo.WithLogger(clientLog{log})}, opts...)
 	return &Pool{opts: opts, clients: make(map[uint64]pooled)}
+}
+
+// clientLog takes the client's own words. They are details: whatever concerns
+// people comes as an error as well.
+type clientLog struct{ log *slog.Logger }
+
+// Level implements kgo.Logger.
+func (clientLog) Level() kgo.LogLevel { return kgo.LogLevelWarn }
+
+// Log implements kgo.Logger.
+func (l clientLog) Log(_ kgo.LogLevel, msg string, keyvals ...any) {
+	l.log.Log(context.Background(), slog.LevelDebug, "kafka client: "+msg, keyvals...)
+}
+
+// Dial makes a client that the caller closes.
+func (p *Pool) Dial(load *typesv1.RoutineLoad) (*Client, error) {
+	return Dial(load.Brokers, load.CustomProperties, p.opts...)
 }
 
 // Client is the client for a job with this load; a change of its brokers or
@@ -44,7 +64,7 @@ func (p *Pool) Client(jobID uint64, load *typesv1.RoutineLoad) (*Client, error) 
 	if ok && slices.Equal(have.brokers, load.Brokers) && maps.Equal(have.properties, load.CustomProperties) {
 		return have.client, nil
 	}
-	client, err := Dial(load.Brokers, load.CustomProperties, p.opts...)
+	client, err := p.Dial(load)
 	if err != nil {
 		return nil, err
 	}

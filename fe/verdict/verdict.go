@@ -90,6 +90,8 @@ type Input struct {
 	// SetupError is why the share group could not be set up yet.
 	SetupError string
 	History    History
+	// Zone that times are told in; nil is UTC.
+	Zone *time.Location
 }
 
 // rule is one row of the table: nil if it does not hold.
@@ -100,7 +102,7 @@ var rules = []rule{settingUp, unplaced, brokerAway, notTaken, trouble, stuck, st
 
 // Of judges a job.
 func Of(in Input) Verdict {
-	if v := state(in.Job); v != nil {
+	if v := state(&in); v != nil {
 		return *v
 	}
 	in.Tasks = current(in.Job, in.Tasks)
@@ -131,14 +133,15 @@ func current(job *raftlogv1.Job, tasks []*backendv1.TaskStatus) []*backendv1.Tas
 }
 
 // state judges jobs that should not load.
-func state(job *raftlogv1.Job) *Verdict {
+func state(in *Input) *Verdict {
+	job := in.Job
 	switch job.State {
 	case raftlogv1.JobState_JOB_STATE_STOPPED:
-		return &Verdict{Stopped, Off, "Stopped at " + clock(job.EndedMs) + "."}
+		return &Verdict{Stopped, Off, "Stopped at " + in.clock(job.EndedMs) + "."}
 	case raftlogv1.JobState_JOB_STATE_CANCELLED:
-		return &Verdict{Cancelled, Bad, "Cancelled at " + clock(job.EndedMs) + ": " + job.Reason + "."}
+		return &Verdict{Cancelled, Bad, "Cancelled at " + in.clock(job.EndedMs) + ": " + job.Reason + "."}
 	case raftlogv1.JobState_JOB_STATE_PAUSED:
-		return paused(job)
+		return paused(in)
 	}
 	return nil
 }
@@ -146,11 +149,12 @@ func state(job *raftlogv1.Job) *Verdict {
 // codeManualPause is Doris's MANUAL_PAUSE_ERR.
 const codeManualPause = 100
 
-func paused(job *raftlogv1.Job) *Verdict {
+func paused(in *Input) *Verdict {
+	job := in.Job
+	text := fmt.Sprintf("Paused at %s: %s.", in.clock(job.PausedMs), job.Reason)
 	if job.ReasonCode == codeManualPause {
-		return &Verdict{PausedByUser, Off, fmt.Sprintf("Paused at %s: %s.", clock(job.PausedMs), job.Reason)}
+		return &Verdict{PausedByUser, Off, text}
 	}
-	text := fmt.Sprintf("Paused at %s: %s.", clock(job.PausedMs), job.Reason)
 	for _, s := range job.Samples {
 		text += fmt.Sprintf(" Partition %d offset %d: %s: %s.", s.Partition, s.Offset, s.Reason, s.Raw)
 	}
@@ -203,7 +207,7 @@ func brokerAway(in *Input) *Verdict {
 	}
 	since := ""
 	if !in.History.BrokerAway.IsZero() {
-		since = " since " + in.History.BrokerAway.Format(time.DateTime)
+		since = " since " + in.clock(in.History.BrokerAway.UnixMilli())
 	}
 	switch {
 	case errors.Is(in.View.Err, kafka.ErrNoTopic):
@@ -254,7 +258,7 @@ func starting(in *Input) *Verdict {
 
 // idle: the group has no lag.
 func idle(in *Input) *Verdict {
-	total, known := lag(in.View)
+	total, known := in.View.TotalLag()
 	if !known || total > 0 || in.History.RowsPerSecond > 0 {
 		return nil
 	}
@@ -264,7 +268,7 @@ func idle(in *Input) *Verdict {
 	}
 	text := "All loaded; waiting for records."
 	if last > 0 {
-		text = "All loaded; waiting for records, none since " + clock(last) + "."
+		text = "All loaded; waiting for records, none since " + in.clock(last) + "."
 	}
 	return &Verdict{Idle, OK, text}
 }
@@ -272,24 +276,10 @@ func idle(in *Input) *Verdict {
 // loading is what holds when no rule does.
 func loading(in *Input) *Verdict {
 	text := fmt.Sprintf("Loading %.0f rows/s with %s", in.History.RowsPerSecond, count(len(in.Tasks), "task"))
-	if total, known := lag(in.View); known {
+	if total, known := in.View.TotalLag(); known {
 		text += fmt.Sprintf("; lag %d", total)
 	}
 	return &Verdict{Loading, OK, text + "."}
-}
-
-// lag is the sum over partitions, unless the broker cannot tell.
-func lag(view *kafka.View) (total int64, known bool) {
-	if view == nil || view.Err != nil {
-		return 0, false
-	}
-	for _, p := range view.Partitions {
-		if p.Lag < 0 {
-			return 0, false
-		}
-		total += p.Lag
-	}
-	return total, true
 }
 
 // notes are sentences to add to a job that should load: what it had to do
@@ -332,4 +322,10 @@ func count(n int, what string) string {
 }
 
 // clock is a time as SHOW prints it.
-func clock(ms int64) string { return time.UnixMilli(ms).Format(time.DateTime) }
+func (in *Input) clock(ms int64) string {
+	zone := in.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	return time.UnixMilli(ms).In(zone).Format(time.DateTime)
+}

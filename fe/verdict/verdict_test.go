@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	now  = time.Date(2026, 11, 30, 12, 0, 0, 0, time.Local)
+	now  = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	id   = kafka.TopicID{1}
 	keyA = ledger.Key{TopicID: id}
 )

@@ -1,0 +1,193 @@
+package routineload
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"shoal/internal/clientprops"
+	backendv1 "shoal/proto/backend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+// object writes a JSON object, Doris's keys in their order; text that is HTML
+// stays as it is.
+func object(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "{}" // never: maps and structs of text and numbers
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// jobProperty is JobProperties: every property as it is in effect, all text.
+func jobProperty(job *raftlogv1.Job) string {
+	load := job.Load
+	columns := "*"
+	if len(load.Columns) > 0 {
+		columns = strings.Join(load.Columns, ",")
+	}
+	properties := map[string]string{
+		"load_mode": "share_group", "format": "json", "partitions": "*", "columnToColumnExpr": columns, "precedingFilter": "*",
+		"whereExpr": "*", "delete": "*", "sequence_col": "*", "merge_type": "APPEND", "partial_columns": "false",
+		"partial_update_new_key_behavior": "APPEND", "unique_key_update_mode": "UPSERT",
+		"max_error_number":          strconv.FormatInt(load.MaxErrorNumber, 10),
+		"max_filter_ratio":          strconv.FormatFloat(load.MaxFilterRatio, 'f', -1, 64),
+		"max_batch_interval":        strconv.FormatInt(load.MaxBatchIntervalS, 10),
+		"max_batch_rows":            strconv.FormatInt(load.MaxBatchRows, 10),
+		"max_batch_size":            strconv.FormatInt(load.MaxBatchSize, 10),
+		"share_linger_ms":           strconv.FormatInt(load.ShareLingerMs, 10),
+		"current_concurrent_number": strconv.Itoa(len(job.Tasks)),
+		"desired_concurrent_number": desired(job),
+		"exec_mem_limit":            notYet["exec_mem_limit"],
+		"send_batch_parallelism":    notYet["send_batch_parallelism"],
+		"load_to_single_tablet":     notYet["load_to_single_tablet"],
+		"timezone":                  load.Timezone,
+		"strict_mode":               strconv.FormatBool(load.StrictMode),
+		"workload_group":            notYet["workload_group"],
+	}
+	formatKeys := []string{"jsonpaths", "json_root", "strip_outer_array", "num_as_string", "fuzzy_parse"}
+	if load.Format == typesv1.RoutineLoad_FORMAT_CSV {
+		separator := load.ColumnSeparator
+		if separator == "" {
+			separator = "\t"
+		}
+		properties["format"], properties["column_separator"], properties["line_delimiter"] = "csv", "'"+separator+"'", "\n"
+		formatKeys = []string{"enclose", "escape", "empty_field_as_null"}
+	}
+	for _, key := range formatKeys {
+		properties[key] = notYet[key]
+	}
+	return object(properties)
+}
+
+// desired is desired_concurrent_number as it is in effect.
+func desired(job *raftlogv1.Job) string {
+	if n := job.Load.DesiredConcurrentNumber; n > 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return strconv.Itoa(2 * len(job.Starts))
+}
+
+// dataSource is DataSourceProperties.
+func dataSource(l look) string {
+	var partitions []string
+	for _, v := range l.current() {
+		partitions = append(partitions, strconv.Itoa(int(v.Partition)))
+	}
+	return object(struct {
+		Topic      string `json:"topic"`
+		Partitions string `json:"currentKafkaPartitions"`
+		Brokers    string `json:"brokerList"`
+	}{l.job.Load.Topic, strings.Join(partitions, ","), strings.Join(l.job.Load.Brokers, ",")})
+}
+
+// custom is CustomProperties: property.* with the group's id, secrets hidden.
+func custom(job *raftlogv1.Job) string {
+	properties := maps.Clone(job.Load.CustomProperties)
+	if properties == nil {
+		properties = make(map[string]string)
+	}
+	for key := range properties {
+		if clientprops.IsSecret(key) {
+			properties[key] = "******"
+		}
+	}
+	properties[clientprops.GroupID] = job.Load.GroupId
+	return object(properties)
+}
+
+// statistic is Statistic. taskExecuteTimeMs is wall time since CREATE, as in
+// Doris, so the rates fall while nothing comes.
+func statistic(job *raftlogv1.Job, now time.Time) string {
+	end := now.UnixMilli()
+	if job.EndedMs > 0 {
+		end = job.EndedMs
+	}
+	ms := max(1, end-job.CreatedMs)
+	c := job.Counters
+	return object(struct {
+		ReceivedBytes     int64    `json:"receivedBytes"`
+		RunningTxns       []string `json:"runningTxns"`
+		ErrorRows         int64    `json:"errorRows"`
+		CommittedTaskNum  int64    `json:"committedTaskNum"`
+		LoadedRows        int64    `json:"loadedRows"`
+		LoadRowsRate      int64    `json:"loadRowsRate"`
+		AbortedTaskNum    int64    `json:"abortedTaskNum"`
+		ErrorRowsAfter    int64    `json:"errorRowsAfterResumed"`
+		TotalRows         int64    `json:"totalRows"`
+		UnselectedRows    int64    `json:"unselectedRows"`
+		ReceivedBytesRate int64    `json:"receivedBytesRate"`
+		TaskExecuteTimeMs int64    `json:"taskExecuteTimeMs"`
+	}{
+		ReceivedBytes: c.GetReceivedBytes(), RunningTxns: []string{}, ErrorRows: c.GetErrorRows(), CommittedTaskNum: job.CommittedTxns,
+		LoadedRows: c.GetLoadedRows(), LoadRowsRate: c.GetLoadedRows() * 1000 / ms, AbortedTaskNum: job.AbortedTxns,
+		ErrorRowsAfter: job.ErrorsAfterResume, TotalRows: c.GetTotalRows(), UnselectedRows: c.GetUnselectedRows(),
+		ReceivedBytesRate: c.GetReceivedBytes() * 1000 / ms, TaskExecuteTimeMs: ms,
+	})
+}
+
+// progress is Progress: by partition, the last offset below which all is
+// settled.
+func (l look) progress() string {
+	out := make(partitionMap[string])
+	for _, v := range l.current() {
+		out[v.Partition] = "OFFSET_ZERO"
+		if v.Settled > 0 {
+			out[v.Partition] = strconv.FormatInt(v.Settled-1, 10)
+		}
+	}
+	return object(out)
+}
+
+// lag is Lag: by partition, the records that the group is not done with; -1
+// while the broker cannot tell.
+func (l look) lag() string {
+	out := make(partitionMap[int64])
+	for _, v := range l.current() {
+		out[v.Partition] = -1
+		if p, ok := l.partition(v.Key); ok {
+			out[v.Partition] = p.Lag
+		}
+	}
+	return object(out)
+}
+
+// partitionMap is an object with partitions for keys, in the order of numbers.
+type partitionMap[V any] map[int32]V
+
+// MarshalJSON implements json.Marshaler.
+func (m partitionMap[V]) MarshalJSON() ([]byte, error) {
+	parts := make([]string, 0, len(m))
+	for _, p := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf(`"%d":%s`, p, object(m[p])))
+	}
+	return []byte("{" + strings.Join(parts, ",") + "}"), nil
+}
+
+// taskSource is DataSourceProperties of a task.
+func taskSource(job *raftlogv1.Job, task *raftlogv1.Task, status *backendv1.TaskStatus) string {
+	return object(struct {
+		Group    string `json:"group.id"`
+		Member   string `json:"memberId"`
+		Phase    string `json:"phase"`
+		Held     int64  `json:"heldRecords"`
+		Assigned int32  `json:"assignedPartitions"`
+		Trouble  string `json:"trouble"`
+	}{job.Load.GroupId, task.MemberId, phaseName(status), status.HeldRecords, status.AssignedPartitions, status.Trouble})
+}
+
+// phaseName is what a task does, in small letters; empty while it is not known.
+func phaseName(status *backendv1.TaskStatus) string {
+	if status.Phase == backendv1.TaskStatus_PHASE_UNSPECIFIED {
+		return ""
+	}
+	return strings.ToLower(strings.TrimPrefix(status.Phase.String(), "PHASE_"))
+}

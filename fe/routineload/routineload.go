@@ -1,0 +1,142 @@
+// Package routineload creates, shows and steers routine load jobs, and does
+// what the leading frontend owes to them.
+//
+// Statements come in through the Manager's methods, which check them, speak to
+// the broker through fe/kafka where they must, and propose commands; errors are
+// made for clients (fe/errno). A job is made in three steps that may each be
+// repeated: its start offsets are resolved and recorded with it; its share
+// group gets its settings and is pinned there; only then it is started and may
+// have tasks. RESUME pins again, at the settled offsets, while the group has no
+// member.
+//
+// RunLeader is the leader's part: each second, and when something changed, it
+// plans where tasks run (fe/schedule), lets members of lost backends leave
+// their group, finishes starts that a former leader began, deletes the groups
+// of ended jobs, and has the auditor look at topics and groups. It owns its
+// goroutines; nothing runs on a frontend that does not lead.
+//
+// SHOW ROUTINE LOAD has Doris's columns. ReasonOfStateChanged is filled for
+// PAUSED and CANCELLED jobs, as in Doris; OtherMsg has the verdict: what a job
+// does or why it does not (fe/verdict), in every state.
+package routineload
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"shoal/fe/auditor"
+	"shoal/fe/backend"
+	"shoal/fe/errno"
+	"shoal/fe/kafka"
+	"shoal/fe/session"
+	"shoal/fe/state"
+	"shoal/fe/verdict"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	"shoal/sql/ast"
+)
+
+// lockDuration is what a group's acquisition locks last where the broker
+// permits.
+const lockDuration = 30 * time.Second
+
+// Store is the replicated state: View reads it, Propose changes it. What the
+// state machine refuses is an error in the result.
+type Store interface {
+	View(read func(*state.State))
+	Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Result, error)
+}
+
+// Config is what a Manager needs.
+type Config struct {
+	Store    Store
+	Backends *backend.Registry
+	Kafka    *kafka.Pool
+	Logger   *slog.Logger
+}
+
+// Manager is the routine load jobs of a cluster. Its methods are safe for
+// concurrent use.
+type Manager struct {
+	cfg     Config
+	auditor *auditor.Auditor
+	kick    chan struct{} // plan at once
+
+	mu      sync.Mutex
+	tracker *verdict.Tracker
+	setup   map[uint64]string // why a job's group could not be set up yet
+}
+
+// New makes a manager that starts nothing.
+func New(cfg Config) *Manager {
+	return &Manager{
+		cfg:     cfg,
+		auditor: auditor.NewAuditor(cfg.Store, cfg.Backends, cfg.Kafka, cfg.Logger),
+		kick:    make(chan struct{}, 1),
+		tracker: verdict.NewTracker(),
+		setup:   make(map[uint64]string),
+	}
+}
+
+// planSoon has the leader plan before its next tick.
+func (m *Manager) planSoon() {
+	select {
+	case m.kick <- struct{}{}:
+	default:
+	}
+}
+
+// propose changes the state. A refusal of the state machine comes back as it
+// is, anything else as an error for clients.
+func (m *Manager) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64, error) {
+	cmd.AtMs = time.Now().UnixMilli()
+	result, err := m.cfg.Store.Propose(ctx, cmd)
+	if err != nil {
+		return 0, errno.Wrap(errno.Unknown, err, "errCode = 2, detailMessage = the change was not carried out: %v", err)
+	}
+	return result.ID, result.Err
+}
+
+// changeState proposes a change of a job's state.
+func (m *Manager) changeState(ctx context.Context, change *raftlogv1.ChangeJobState) error {
+	_, err := m.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: change}})
+	return err
+}
+
+// database is the database that a statement names, or the session's.
+func (m *Manager) database(s *session.Session, name string) (db *raftlogv1.Database, err error) {
+	if name == "" {
+		name = s.DB
+	}
+	if name == "" {
+		return nil, errno.New(errno.NoDatabase, "No database selected")
+	}
+	m.cfg.Store.View(func(st *state.State) { db = st.Database(name) })
+	if db == nil {
+		return nil, errno.New(errno.UnknownDatabase, "Unknown database '%s'", name)
+	}
+	return db, nil
+}
+
+// operable is the job of that name that has not ended.
+func (m *Manager) operable(s *session.Session, name ast.Name) (job *raftlogv1.Job, err error) {
+	db, err := m.database(s, name.DB)
+	if err != nil {
+		return nil, err
+	}
+	m.cfg.Store.View(func(st *state.State) { job = st.JobByName(db.Id, name.Name) })
+	if job == nil {
+		return nil, refuse("There is not operable routine load job with name %s in db %s", name.Name, db.Name)
+	}
+	return job, nil
+}
+
+// brokerError is a failure that the broker, or the way to it, is the cause of.
+func brokerError(doing string, err error) error {
+	if _, done := errors.AsType[*errno.Error](err); done {
+		return err
+	}
+	return errno.Wrap(errno.Unknown, err, "errCode = 2, detailMessage = %s: %v", doing, err)
+}

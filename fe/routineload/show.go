@@ -1,0 +1,286 @@
+package routineload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"shoal/fe/kafka"
+	"shoal/fe/result"
+	"shoal/fe/session"
+	"shoal/fe/state"
+	"shoal/fe/state/jobs"
+	"shoal/fe/state/ledger"
+	"shoal/fe/verdict"
+	backendv1 "shoal/proto/backend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	"shoal/sql/ast"
+)
+
+// The columns of the SHOW statements; the first two are Doris's.
+var (
+	jobColumns = result.Texts("Id", "Name", "CreateTime", "PauseTime", "EndTime", "DbName", "TableName", "IsMultiTable", "State",
+		"DataSourceType", "CurrentTaskNum", "JobProperties", "DataSourceProperties", "CustomProperties", "Statistic", "Progress", "Lag",
+		"ReasonOfStateChanged", "ErrorLogUrls", "OtherMsg", "User", "Comment", "ComputeGroup")
+	taskColumns = result.Texts("TaskId", "TxnId", "TxnStatus", "JobId", "CreateTime", "ExecuteStartTime", "Timeout", "BeId", "DataSourceProperties")
+	// InFlight is the offsets below the highest settled one that are not
+	// settled. GroupStart, LogEnd and Lag are the broker's, unknown while it
+	// does not answer.
+	ledgerColumns = result.Texts("Partition", "TopicId", "Start", "Settled", "GroupStart", "LogEnd", "InFlight", "Lag",
+		"Loaded", "Void", "Expired", "Repaired", "Conflicts", "Ranges")
+)
+
+// shownRanges is how many ranges of a ledger SHOW lists.
+const shownRanges = 20
+
+// unknown is the cell for what the broker cannot tell now.
+const unknown = "unknown"
+
+// row turns cells into a row; NULL stays for empty times.
+func row(cells ...string) []result.Cell {
+	out := make([]result.Cell, len(cells))
+	for i, c := range cells {
+		out[i] = result.Text(c)
+	}
+	return out
+}
+
+// look is what is known of one job at one moment.
+type look struct {
+	job     *raftlogv1.Job
+	ledgers []ledger.View
+	view    *kafka.View // nil before the first look
+	tasks   []*backendv1.TaskStatus
+	verdict verdict.Verdict
+}
+
+// lookAt gathers what is known of a job.
+func (m *Manager) lookAt(job *raftlogv1.Job, zone *time.Location) look {
+	l := look{job: job, view: m.auditor.View(job.Id), tasks: m.cfg.Backends.Tasks(job.Id)}
+	taken := 0
+	m.cfg.Store.View(func(st *state.State) {
+		l.ledgers = st.Ledgers(job.Id)
+		for _, other := range st.Jobs() {
+			for _, t := range other.Tasks {
+				if t.BackendId != 0 {
+					taken++
+				}
+			}
+		}
+	})
+	in := verdict.Input{
+		Now: time.Now(), Job: job, Ledgers: l.ledgers, Tasks: l.tasks, Refused: m.cfg.Backends.Refused(),
+		Backends: m.cfg.Backends.Backends(), SlotsTaken: taken, View: l.view, Zone: zone,
+	}
+	m.mu.Lock()
+	in.SetupError, in.History = m.setup[job.Id], m.tracker.History(job.Id)
+	m.mu.Unlock()
+	l.verdict = verdict.Of(in)
+	return l
+}
+
+// current is the ledgers of the topic id that is read now: the broker's, or
+// the one that the job began with.
+func (l look) current() []ledger.View {
+	var id kafka.TopicID
+	switch {
+	case l.view != nil && l.view.Err == nil:
+		id = l.view.Topic.ID
+	case len(l.job.Starts) > 0:
+		id = kafka.TopicID(l.job.Starts[0].TopicId)
+	}
+	var out []ledger.View
+	for _, v := range l.ledgers {
+		if kafka.TopicID(v.TopicID) == id {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// partition is where the broker says that log and group are; ok is false when
+// it did not.
+func (l look) partition(key ledger.Key) (p kafka.Partition, ok bool) {
+	if l.view == nil || l.view.Err != nil || l.view.Topic.ID != kafka.TopicID(key.TopicID) {
+		return p, false
+	}
+	p, ok = l.view.Partitions[key.Partition]
+	return p, ok
+}
+
+// Show carries out SHOW [ALL] ROUTINE LOAD.
+func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRoutineLoad) (*result.Table, error) {
+	name := ast.Name{}
+	if stmt.Job != nil {
+		name = *stmt.Job
+	}
+	db, err := m.database(s, name.DB)
+	if err != nil {
+		return nil, err
+	}
+	if stmt.Filter.Where != nil {
+		return nil, unsupported("SHOW ROUTINE LOAD WHERE is not supported yet: use FOR or LIKE")
+	}
+	table := &result.Table{Columns: jobColumns}
+	for _, job := range m.all() {
+		switch {
+		case job.DatabaseId != db.Id, !stmt.All && jobs.Ended(job.State), stmt.Job != nil && job.Name != name.Name,
+			stmt.Filter.Like != nil && !like(job.Name, *stmt.Filter.Like):
+			continue
+		}
+		table.Rows = append(table.Rows, m.lookAt(job, s.Location()).jobRow(s.Location()))
+	}
+	if stmt.Job != nil && len(table.Rows) == 0 {
+		return nil, refuse("There is no job named %s in db %s, include history: %v", name.Name, db.Name, stmt.All)
+	}
+	return table, nil
+}
+
+// like matches MySQL's % and _, in any case; \ takes the next one as it is.
+func like(text, pattern string) bool {
+	t, p := []rune(strings.ToLower(text)), []rune(strings.ToLower(pattern))
+	var match func(t, p []rune) bool
+	match = func(t, p []rune) bool {
+		switch {
+		case len(p) == 0:
+			return len(t) == 0
+		case p[0] == '%':
+			return match(t, p[1:]) || len(t) > 0 && match(t[1:], p)
+		case len(t) == 0:
+			return false
+		case p[0] == '\\' && len(p) > 1:
+			return t[0] == p[1] && match(t[1:], p[2:])
+		}
+		return (p[0] == '_' || p[0] == t[0]) && match(t[1:], p[1:])
+	}
+	return match(t, p)
+}
+
+// jobRow is a row of SHOW ROUTINE LOAD.
+func (l look) jobRow(zone *time.Location) []result.Cell {
+	job := l.job
+	reason := ""
+	if job.State == raftlogv1.JobState_JOB_STATE_PAUSED || job.State == raftlogv1.JobState_JOB_STATE_CANCELLED {
+		reason = fmt.Sprintf("ErrorReason{code=errCode = %d, msg='%s'}", job.ReasonCode, job.Reason)
+	}
+	cells := row(strconv.FormatUint(job.Id, 10), job.Name, "", "", "", job.DatabaseName, job.TableName, "false", jobs.StateName(job.State),
+		"KAFKA", strconv.Itoa(len(job.Tasks)), jobProperty(job), dataSource(l), custom(job), statistic(job, time.Now()), l.progress(), l.lag(),
+		reason, "", time.Now().In(zone).Format(time.DateTime)+":"+l.verdict.Text, job.User, job.Comment, "")
+	cells[2], cells[3], cells[4] = moment(job.CreatedMs, zone), moment(job.PausedMs, zone), moment(job.EndedMs, zone)
+	return cells
+}
+
+// moment is a time as Doris prints it, NULL for none.
+func moment(ms int64, zone *time.Location) result.Cell {
+	if ms == 0 {
+		return nil
+	}
+	return result.Text(time.UnixMilli(ms).In(zone).Format(time.DateTime))
+}
+
+// ShowTasks carries out SHOW ROUTINE LOAD TASK. A share task has no partition
+// of its own: DataSourceProperties has its group and what it does.
+func (m *Manager) ShowTasks(_ context.Context, s *session.Session, stmt *ast.ShowRoutineLoadTask) (*result.Table, error) {
+	job, err := m.operable(s, stmt.Job)
+	if err != nil {
+		return nil, err
+	}
+	table := &result.Table{Columns: taskColumns}
+	statuses := m.cfg.Backends.Tasks(job.Id)
+	for _, task := range job.Tasks {
+		i := slices.IndexFunc(statuses, func(s *backendv1.TaskStatus) bool {
+			return s.Task.GetTaskId() == task.Id && s.Task.GetEpoch() == task.Epoch
+		})
+		status := &backendv1.TaskStatus{}
+		if i >= 0 {
+			status = statuses[i]
+		}
+		table.Rows = append(table.Rows, taskRow(job, task, status, s.Location()))
+	}
+	return table, nil
+}
+
+// taskRow is a row of SHOW ROUTINE LOAD TASK. The id is the task's and its
+// epoch's, in the form of Doris's 128-bit ids.
+func taskRow(job *raftlogv1.Job, task *raftlogv1.Task, status *backendv1.TaskStatus, zone *time.Location) []result.Cell {
+	txn, be := "-1", "-1"
+	if status.OpenNumber > 0 {
+		txn = strconv.FormatUint(status.OpenNumber, 10)
+	}
+	if task.BackendId != 0 {
+		be = strconv.FormatUint(task.BackendId, 10)
+	}
+	cells := row(fmt.Sprintf("%016x-%016x", task.Id, task.Epoch), txn, "", strconv.FormatUint(job.Id, 10), "", "",
+		strconv.FormatInt(holdLocks*job.LockDurationMs/1000, 10), be, taskSource(job, task, status))
+	cells[2] = txnStatus(status)
+	cells[4], cells[5] = moment(task.CreatedMs, zone), moment(task.AssignedMs, zone)
+	if task.BackendId == 0 {
+		cells[5] = nil
+	}
+	return cells
+}
+
+// holdLocks is how many lock times a task holds records for a commit.
+const holdLocks = 10
+
+// txnStatus is the open txn's status in Doris's words, NULL without one.
+func txnStatus(status *backendv1.TaskStatus) result.Cell {
+	if status.OpenNumber == 0 {
+		return nil
+	}
+	switch status.Phase {
+	case backendv1.TaskStatus_PHASE_COMMITTING:
+		return result.Text("PRECOMMITTED")
+	case backendv1.TaskStatus_PHASE_ACKNOWLEDGING:
+		return result.Text("VISIBLE")
+	}
+	return result.Text("PREPARE")
+}
+
+// ShowLedger carries out SHOW ROUTINE LOAD LEDGER: a row for each partition
+// and topic id.
+func (m *Manager) ShowLedger(_ context.Context, s *session.Session, stmt *ast.ShowRoutineLoadLedger) (*result.Table, error) {
+	db, err := m.database(s, stmt.Job.DB)
+	if err != nil {
+		return nil, err
+	}
+	var all []*raftlogv1.Job
+	m.cfg.Store.View(func(st *state.State) { all = st.JobsByName(db.Id, stmt.Job.Name) })
+	if len(all) == 0 {
+		return nil, refuse("There is no job named %s in db %s", stmt.Job.Name, db.Name)
+	}
+	l := m.lookAt(all[len(all)-1], s.Location())
+	table := &result.Table{Columns: ledgerColumns}
+	for _, v := range l.ledgers {
+		table.Rows = append(table.Rows, l.ledgerRow(v))
+	}
+	return table, nil
+}
+
+// ledgerRow is a row of SHOW ROUTINE LOAD LEDGER.
+func (l look) ledgerRow(v ledger.View) []result.Cell {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	groupStart, end, lag := unknown, unknown, unknown
+	if p, ok := l.partition(v.Key); ok {
+		end = number(p.End)
+		if p.Position.Start >= 0 {
+			groupStart = number(p.Position.Start)
+		}
+		if p.Lag >= 0 {
+			lag = number(p.Lag)
+		}
+	}
+	inFlight, text := int64(0), ""
+	if n := len(v.Ranges); n > 0 {
+		inFlight = v.Ranges[n-1].Last + 1 - v.Settled - v.Ranges.Count()
+		text = v.Ranges[:min(n, shownRanges)].String()
+		if n > shownRanges {
+			text += fmt.Sprintf(" and %d more", n-shownRanges)
+		}
+	}
+	return row(number(int64(v.Partition)), kafka.TopicID(v.TopicID).String(), number(v.Start), number(v.Settled), groupStart, end,
+		number(inFlight), lag, number(v.Loaded), number(v.Void), number(v.Expired), "0", number(v.Conflicts), text)
+}
