@@ -31,10 +31,15 @@ type place struct {
 // config is topic or group configs.
 type config map[string]string
 
-// onBroker makes a place whose group starts at the earliest offset.
+// onBroker makes a place on the broker that all tests share.
 func onBroker(t testing.TB, partitions int, topic, group config) *place {
 	t.Helper()
-	broker := testkafka.Shared(t)
+	return placeOn(t, testkafka.Shared(t), partitions, topic, group)
+}
+
+// placeOn makes a place whose group starts at the earliest offset.
+func placeOn(t testing.TB, broker *testkafka.Broker, partitions int, topic, group config) *place {
+	t.Helper()
 	p := &place{t: t, addr: broker.Addr(), topic: broker.CreateTopic(t, partitions, topic)}
 	p.prod = p.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(20<<20), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	p.group = p.newGroup(group)
@@ -442,5 +447,69 @@ func TestBrokerTopicCreatedAgain(t *testing.T) {
 	}
 	if got := wantAcquired(t, again, "0-4", 1); got.TopicID == f.Partitions[0].TopicID {
 		t.Error("the new topic has the old one's id")
+	}
+}
+
+// A leader that dies has its successor found, which holds nothing for us.
+func TestBrokerLeaderDies(t *testing.T) {
+	t.Parallel()
+	broker := testkafka.Start(t, testkafka.Nodes(3))
+	p := placeOn(t, broker, 1, nil, config{"share.record.lock.duration.ms": "60000"})
+	admin := kadm.NewClient(p.prod)
+	if p.leader(admin) == 1 { // the only controller
+		p.moveLeader(admin, 2, 3, 1)
+	}
+	p.produce(0, 10)
+	m := p.join()
+	f := m.fetch()
+	wantAcquired(t, f, "0-9", 1)
+
+	// It moves while both live: the former leader names the new one.
+	old := p.leader(admin)
+	p.moveLeader(admin, 5-old, old, 1)
+	moved, err := m.poll(30 * time.Second)
+	if want := []source.PartitionID{f.Partitions[0].ID()}; !slices.Equal(moved.Lost, want) {
+		t.Fatalf("lost %v, %v; want %v", moved.Lost, err, want)
+	}
+	if moved.Empty() {
+		moved = m.fetch()
+	}
+	if !moved.Partitions[0].Acquired.Contains(0) {
+		t.Errorf("acquired %v from the new leader, want 0-9 again", moved.Partitions[0].Acquired)
+	}
+
+	broker.Kill(t, int(p.leader(admin)))
+	dead, _ := m.poll(30 * time.Second)
+	if len(dead.Lost) != 1 {
+		t.Fatalf("lost %v after the leader died, want the partition", dead.Lost)
+	}
+	m.ack(source.Refused, acks(source.Accept, moved)...)
+	wantAcquired(t, m.fetch(), "0-9", 1) // its deliveries are forgotten too
+}
+
+func (p *place) leader(admin *kadm.Client) int32 {
+	p.t.Helper()
+	topics, err := admin.ListTopics(p.t.Context(), p.topic)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return topics[p.topic].Partitions[0].Leader
+}
+
+// moveLeader has the first of replicas lead.
+func (p *place) moveLeader(admin *kadm.Client, replicas ...int32) {
+	p.t.Helper()
+	var req kadm.AlterPartitionAssignmentsReq
+	req.Assign(p.topic, 0, replicas)
+	if _, err := admin.AlterPartitionAssignments(p.t.Context(), req); err != nil {
+		p.t.Fatal(err)
+	}
+	for p.leader(admin) != replicas[0] {
+		// Without an election the former leader stays while it can.
+		var set kadm.TopicsSet
+		set.Add(p.topic, 0)
+		if _, err := admin.ElectLeaders(p.t.Context(), kadm.ElectPreferredReplica, set); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
