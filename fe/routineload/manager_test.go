@@ -342,7 +342,7 @@ func (b *bench) pauseAndResume(t *testing.T) {
 	}
 	show := b.must("SHOW ROUTINE LOAD LEDGER FOR j")
 	for column, want := range map[string]string{
-		"Partition": "1", "Start": "0", "Settled": "2", "GroupStart": "2", "LogEnd": "5", "InFlight": "2", "Loaded": "3", "Ranges": "4", "Repaired": "0",
+		"Partition": "1", "Start": "0", "Settled": "2", "SPSO": "2", "LogEnd": "5", "InFlight": "2", "Loaded": "3", "Ranges": "1", "SettledAbove": "4", "Repaired": "0",
 	} {
 		if got := at(show, 1, column); got != want {
 			t.Errorf("LEDGER %s = %s, want %s", column, got, want)

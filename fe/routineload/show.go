@@ -27,10 +27,11 @@ var (
 		"ReasonOfStateChanged", "ErrorLogUrls", "OtherMsg", "User", "Comment", "ComputeGroup")
 	taskColumns = result.Texts("TaskId", "TxnId", "TxnStatus", "JobId", "CreateTime", "ExecuteStartTime", "Timeout", "BeId", "DataSourceProperties")
 	// InFlight is the offsets below the highest settled one that are not
-	// settled. GroupStart, LogEnd and Lag are the broker's, unknown while it
-	// does not answer.
-	ledgerColumns = result.Texts("Partition", "TopicId", "Start", "Settled", "GroupStart", "LogEnd", "InFlight", "Lag",
-		"Loaded", "Void", "Expired", "Repaired", "Conflicts", "Ranges")
+	// settled; Ranges counts what SettledAbove lists: ranges that are settled
+	// above the settled offset. SPSO, LogEnd and Lag are the broker's, unknown
+	// while it does not answer.
+	ledgerColumns = result.Texts("Partition", "TopicId", "Start", "Settled", "SPSO", "LogEnd", "InFlight", "Lag",
+		"Loaded", "Void", "Expired", "Repaired", "Conflicts", "Ranges", "SettledAbove")
 )
 
 // shownRanges is how many ranges of a ledger SHOW lists.
@@ -263,11 +264,11 @@ func (m *Manager) ShowLedger(_ context.Context, s *session.Session, stmt *ast.Sh
 // ledgerRow is a row of SHOW ROUTINE LOAD LEDGER.
 func (l look) ledgerRow(v ledger.View) []result.Cell {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	groupStart, end, lag := unknown, unknown, unknown
+	spso, end, lag := unknown, unknown, unknown
 	if p, ok := l.partition(v.Key); ok {
 		end = number(p.End)
 		if p.Position.Start >= 0 {
-			groupStart = number(p.Position.Start)
+			spso = number(p.Position.Start)
 		}
 		if p.Lag >= 0 {
 			lag = number(p.Lag)
@@ -281,6 +282,6 @@ func (l look) ledgerRow(v ledger.View) []result.Cell {
 			text += fmt.Sprintf(" and %d more", n-shownRanges)
 		}
 	}
-	return row(number(int64(v.Partition)), kafka.TopicID(v.TopicID).String(), number(v.Start), number(v.Settled), groupStart, end,
-		number(inFlight), lag, number(v.Loaded), number(v.Void), number(v.Expired), "0", number(v.Conflicts), text)
+	return row(number(int64(v.Partition)), kafka.TopicID(v.TopicID).String(), number(v.Start), number(v.Settled), spso, end,
+		number(inFlight), lag, number(v.Loaded), number(v.Void), number(v.Expired), "0", number(v.Conflicts), number(int64(len(v.Ranges))), text)
 }

@@ -17,6 +17,12 @@ const MinRatioRows = 10_000
 // holds (Doris, hard-coded there too).
 const windowBatches = 10
 
+// A reason quotes a few of the bad messages, and the start of each.
+const (
+	reasonSamples = 3
+	reasonRaw     = 200 // characters
+)
+
 // OverLimits says how a txn would take its job over max_error_number or
 // max_filter_ratio, "" if it would not. Both are judged on the window with the
 // txn in it. It is asked before anything is applied: a txn over the limits is
@@ -34,9 +40,8 @@ func (j *Jobs) OverLimits(req *frontendv1.CommitTxnRequest) string {
 	default:
 		return ""
 	}
-	if len(req.Samples) > 0 {
-		first := req.Samples[0]
-		over += fmt.Sprintf("; partition %d, offset %d: %s", first.Partition, first.Offset, first.Reason)
+	for _, s := range req.Samples[:min(len(req.Samples), reasonSamples)] {
+		over += fmt.Sprintf("; partition %d, offset %d: %s: %.*s", s.Partition, s.Offset, s.Reason, reasonRaw, s.Raw)
 	}
 	return over
 }

@@ -19,12 +19,12 @@ func TestLimits(t *testing.T) {
 		txns []txn
 	}{
 		{"up to the number", []txn{{100, 2, ""}, {100, 3, ""}}},
-		{"over the number", []txn{{100, 5, ""}, {100, 1, "6 error rows in the window are more than max_error_number 5; partition 3, offset 4: bad"}}},
-		{"over at once", []txn{{100, 6, "6 error rows in the window are more than max_error_number 5; partition 3, offset 4: bad"}}},
+		{"over the number", []txn{{100, 5, ""}, {100, 1, "6 error rows in the window are more than max_error_number 5; partition 3, offset 4: bad: {,"}}},
+		{"over at once", []txn{{100, 6, "6 error rows in the window are more than max_error_number 5; partition 3, offset 4: bad: {,"}}},
 		{"ratio of few rows is not judged", []txn{{5, 5, ""}}},
 		{"the window tumbles", []txn{{1_000_000, 5, ""}, {1, 0, ""}, {100, 5, ""}}},
 		{"the window does not tumble when just full", []txn{{1_000_000, 5, ""}, {100, 1,
-			"6 error rows in the window are more than max_error_number 5; partition 3, offset 4: bad"}}},
+			"6 error rows in the window are more than max_error_number 5; partition 3, offset 4: bad: {,"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture()
@@ -56,7 +56,7 @@ func TestFilterRatio(t *testing.T) {
 	}{
 		{9_999, 500, ""},
 		{10_000, 100, ""},
-		{10_000, 101, "101 error rows of 10000 in the window are more than max_filter_ratio 0.01; partition 3, offset 4: bad"},
+		{10_000, 101, "101 error rows of 10000 in the window are more than max_filter_ratio 0.01; partition 3, offset 4: bad: {,"},
 	} {
 		if got := f.OverLimits(request(f, id, 1, tt.rows, tt.errors)); got != tt.over {
 			t.Errorf("OverLimits of %d in %d = %q, want %q", tt.errors, tt.rows, got, tt.over)
@@ -67,7 +67,7 @@ func TestFilterRatio(t *testing.T) {
 func request(f *fixture, jobID, number uint64, rows, errors int64) *frontendv1.CommitTxnRequest {
 	req := &frontendv1.CommitTxnRequest{JobId: jobID, Number: number,
 		Counters: &typesv1.Counters{TotalRows: rows, ErrorRows: errors, LoadedRows: rows - errors},
-		Samples:  []*frontendv1.ErrorSample{{Partition: 3, Offset: 4, Reason: "bad"}}}
+		Samples:  []*frontendv1.ErrorSample{{Partition: 3, Offset: 4, Reason: "bad", Raw: "{,"}}}
 	if tasks := f.ByID(jobID).Tasks; len(tasks) > 0 {
 		req.TaskId, req.Epoch = tasks[0].Id, tasks[0].Epoch
 	}
