@@ -23,31 +23,54 @@ func CountParams(sql string) int {
 // A text or double in a LIMIT or OFFSET is written as the integer it stands
 // for, because some drivers know no other types.
 func Bind(sql string, values []Value) (string, error) {
+	used := 0
+	bound, err := replace(sql, func(inLimit bool) (string, error) {
+		used++
+		if used > len(values) {
+			return "", nil
+		}
+		v := values[used-1]
+		if inLimit {
+			v = rowCount(v)
+		}
+		return v.SQL()
+	})
+	if err == nil && used != len(values) {
+		err = errno.New(errno.WrongArguments, "Incorrect arguments to EXECUTE: %d parameters for %d placeholders", len(values), used)
+	}
+	return bound, err
+}
+
+// Blank replaces the placeholders of a statement by NULL, in a LIMIT or OFFSET
+// by 0, so that it can be described before there are values.
+func Blank(sql string) string {
+	blanked, _ := replace(sql, func(inLimit bool) (string, error) {
+		if inLimit {
+			return "0", nil
+		}
+		return "NULL", nil
+	})
+	return blanked
+}
+
+// replace writes a literal for each placeholder.
+func replace(sql string, literal func(inLimit bool) (string, error)) (string, error) {
 	var b strings.Builder
-	copied, used, inLimit := 0, 0, false
+	copied, inLimit := 0, false
 	for s := (scanner{sql: sql}); s.next(); {
-		switch {
-		case s.kind == placeholder && used < len(values):
-			v := values[used]
-			if inLimit {
-				v = rowCount(v)
-			}
-			text, err := v.SQL()
+		switch s.kind {
+		case placeholder:
+			text, err := literal(inLimit)
 			if err != nil {
 				return "", err
 			}
 			b.WriteString(sql[copied:s.start])
 			writeApart(&b, text, sql[s.end:])
 			copied = s.end
-			used++
-		case s.kind == placeholder:
-			used++
-		case s.kind != blank:
+		case blank:
+		default:
 			inLimit = staysInLimit(inLimit, sql[s.start:s.end])
 		}
-	}
-	if used != len(values) {
-		return "", errno.New(errno.WrongArguments, "Incorrect arguments to EXECUTE: %d parameters for %d placeholders", len(values), used)
 	}
 	b.WriteString(sql[copied:])
 	return b.String(), nil
@@ -61,7 +84,7 @@ func writeApart(b *strings.Builder, text, rest string) {
 	case before == "":
 	case sticks(before[len(before)-1]):
 		b.WriteByte(' ')
-	case strings.HasSuffix(before, "-") && text[0] == '-':
+	case strings.HasSuffix(before, "-") && strings.HasPrefix(text, "-"):
 		text = "(" + text + ")"
 	}
 	b.WriteString(text)

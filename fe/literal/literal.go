@@ -9,6 +9,8 @@
 // strings, quoted names or comments. CountParams and Bind use one scanner, so
 // what PREPARE announced is what EXECUTE replaces.
 //
+// HideSecrets uses the scanner too, to show statements to others.
+//
 // Everything here is pure and safe for concurrent use.
 package literal
 

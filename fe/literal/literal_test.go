@@ -95,6 +95,13 @@ func TestBind(t *testing.T) {
 	}
 }
 
+func TestBlank(t *testing.T) {
+	const sql, want = "select ?, '?' from t where a = ? limit ?, 10", "select NULL, '?' from t where a = NULL limit 0, 10"
+	if got := literal.Blank(sql); got != want {
+		t.Errorf("Blank = %q, want %q", got, want)
+	}
+}
+
 func TestBindWantsAsManyValuesAsMarks(t *testing.T) {
 	for _, n := range []int{0, 1, 3} {
 		if got, err := literal.Bind("select ?, ?", make([]literal.Value, n)); !errors.Is(err, errno.WrongArguments) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal/fe/errno"
+	"shoal/fe/literal"
 )
 
 // Processes are the connections of a frontend. All methods are safe for
@@ -67,15 +68,23 @@ func (p *Processes) Len() int {
 	return len(p.live)
 }
 
-// List is all connections by id.
+// List is all connections by id, with the secrets in statements hidden.
 func (p *Processes) List() []ProcessInfo {
+	infos := p.infos()
+	for i := range infos {
+		infos[i].Info = literal.HideSecrets(infos[i].Info)
+	}
+	slices.SortFunc(infos, func(a, b ProcessInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return infos
+}
+
+func (p *Processes) infos() []ProcessInfo {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	infos := make([]ProcessInfo, 0, len(p.live))
 	for _, proc := range p.live {
 		infos = append(infos, proc.info)
 	}
-	slices.SortFunc(infos, func(a, b ProcessInfo) int { return cmp.Compare(a.ID, b.ID) })
 	return infos
 }
 

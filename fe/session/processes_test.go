@@ -34,6 +34,11 @@ func TestKill(t *testing.T) {
 		t.Errorf("KILL QUERY: query %v, connection %v", cause, connection.Err())
 	}
 	end()
+	_, end = p.Begin(connection, "Query", `SET PASSWORD = "hunter2"`)
+	if got := list.List()[0]; got.Info != `SET PASSWORD = '***'` {
+		t.Errorf("a password is shown: %s", got.Info)
+	}
+	end()
 	p.Sleep("shop")
 	if got := list.List()[0]; got.Command != "Sleep" || got.DB != "shop" || got.Info != "" {
 		t.Errorf("idle: %+v", got)
