@@ -79,9 +79,19 @@ func (c *Coordinator) Describe(ctx context.Context, s *session.Session, text str
 }
 
 func (c *Coordinator) run(ctx context.Context, p *plan, w result.Writer) error {
+	run := c.runHere
 	if p.needsBackend {
-		return c.runOnBackend(ctx, p, w)
+		run = c.runOnBackend
 	}
+	err := run(ctx, p, w)
+	if p.syntax != nil && errors.Is(err, errno.Syntax) {
+		return errno.New(errno.Syntax, "%s", p.syntax.Error())
+	}
+	return err
+}
+
+// runHere has the frontend's own engine answer.
+func (c *Coordinator) runHere(ctx context.Context, p *plan, w result.Writer) error {
 	req := engine.Request{SQL: p.request.Sql, Explain: p.request.Explain, Describe: p.request.Describe, TimeZone: p.request.TimeZone, Tables: p.local}
 	columns := func(cols []engine.ResultColumn) error { return w.Columns(resultColumns(cols)) }
 	return toErrno(c.cfg.Engine.Query(ctx, req, columns, w.Row))

@@ -2,7 +2,6 @@ package coord
 
 import (
 	"context"
-	"fmt"
 
 	"shoal/fe/errno"
 	"shoal/fe/infoschema"
@@ -12,6 +11,8 @@ import (
 	backendv1 "shoal/proto/backend/v1"
 	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/ast"
+	"shoal/sql/duckdb"
+	"shoal/sql/rewrite"
 )
 
 // filtered is the name under which Filter's condition sees the table.
@@ -20,13 +21,12 @@ var filtered = ast.Name{DB: infoschema.Schema, Name: "show"}
 // Filter keeps the rows of a small table for which a condition over its
 // columns holds: the WHERE of SHOW statements.
 func (c *Coordinator) Filter(ctx context.Context, s *session.Session, t *result.Table, condition string) error {
-	text := fmt.Sprintf("SELECT * FROM %s WHERE %s", filtered, condition)
 	zone := timeZone(s)
-	rewritten, err := rewriteSelect(text, c.rewriteSession(s, zone))
+	where, err := rewrite.Expression(condition, c.rewriteSession(s, zone))
 	if err != nil {
-		return err
+		return fromRewriter(err)
 	}
-	if len(rewritten.Tables) != 1 {
+	if len(where.Tables) > 0 {
 		return errno.New(errno.NotSupportedYet, "the WHERE of SHOW cannot read other tables")
 	}
 	schema := &typesv1.Schema{}
@@ -38,7 +38,8 @@ func (c *Coordinator) Filter(ctx context.Context, s *session.Session, t *result.
 		return err
 	}
 	kept := &rowKeeper{}
-	err = c.cfg.Engine.Query(ctx, engine.Request{SQL: rewritten.SQL, Tables: p.local, TimeZone: zone},
+	name := duckdb.TableName(filtered.DB, filtered.Name)
+	err = c.cfg.Engine.Query(ctx, engine.Request{SQL: "SELECT * FROM " + name + " WHERE " + where.SQL, Tables: p.local, TimeZone: zone},
 		func([]engine.ResultColumn) error { return nil }, kept.row)
 	if err != nil {
 		return toErrno(err)

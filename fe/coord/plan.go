@@ -27,6 +27,8 @@ type plan struct {
 	request      *backendv1.QueryRequest
 	local        []engine.Table // the same tables, when no backend is needed
 	needsBackend bool
+	// What to say if the engine cannot parse the query, nil if it should.
+	syntax *parse.SyntaxError
 }
 
 // plan rewrites a query and resolves its tables at one version of the state.
@@ -36,7 +38,7 @@ func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}}
+	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}, syntax: rewritten.Foreign}
 	c.cfg.Store.View(func(st *state.State) {
 		for _, name := range rewritten.Tables {
 			if err = c.resolve(st, s, p, name); err != nil {
@@ -84,11 +86,7 @@ func (c *Coordinator) resolveInformationSchema(st *state.State, s *session.Sessi
 	if table == nil {
 		return errno.New(errno.NoSuchTable, "Table '%s.%s' doesn't exist", infoschema.Schema, name.Name)
 	}
-	schema := &typesv1.Schema{}
-	for i, col := range table.Columns {
-		schema.Columns = append(schema.Columns, &typesv1.Column{FieldId: int32(i + 1), Name: col.Name, Type: col.Type.String(), Nullable: true})
-	}
-	return p.add(name, schema, nil, table.Rows(c.picture(st, s)))
+	return p.add(name, table.Schema(), nil, table.Rows(c.picture(st, s)))
 }
 
 // picture is what information_schema shows.
@@ -192,16 +190,21 @@ func plain(v literal.Value) any {
 // rewriteSelect rewrites a query; its errors have MySQL's numbers.
 func rewriteSelect(text string, s *rewrite.Session) (rewrite.Result, error) {
 	rewritten, err := rewrite.Select(text, s)
+	return rewritten, fromRewriter(err)
+}
+
+// fromRewriter gives an error of the rewriter its MySQL number.
+func fromRewriter(err error) error {
 	var syntax *parse.SyntaxError
 	var unsupported *rewrite.Unsupported
 	var noDatabase *rewrite.NoDatabase
 	switch {
 	case errors.As(err, &syntax):
-		err = errno.New(errno.Syntax, "%s", syntax.Error())
+		return errno.New(errno.Syntax, "%s", syntax.Error())
 	case errors.As(err, &unsupported):
-		err = errno.New(errno.NotSupportedYet, "%s", unsupported.Error())
+		return errno.New(errno.NotSupportedYet, "%s", unsupported.Error())
 	case errors.As(err, &noDatabase):
-		err = errno.New(errno.NoDatabase, "%s", noDatabase.Error())
+		return errno.New(errno.NoDatabase, "%s", noDatabase.Error())
 	}
-	return rewritten, err
+	return err
 }

@@ -10,6 +10,7 @@ package infoschema
 import (
 	"strings"
 
+	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/types"
 )
 
@@ -17,7 +18,8 @@ import (
 const Schema = "information_schema"
 
 // RoutineLoadErrors is the table of jobs' error rows. Its rows are in rowsets,
-// so it is listed here and read elsewhere.
+// so it is listed here and read elsewhere. Its columns, which no client of
+// MySQL's knows, are in small letters.
 const RoutineLoadErrors = "routine_load_errors"
 
 // Catalog is what the tables are made of.
@@ -89,27 +91,41 @@ func (t *Table) Rows(c *Catalog) [][]Cell {
 	return nil
 }
 
+// Schema is the table's columns as those of a stored one.
+func (t *Table) Schema() *typesv1.Schema {
+	schema := &typesv1.Schema{}
+	for i, c := range t.Columns {
+		schema.Columns = append(schema.Columns, &typesv1.Column{FieldId: int32(i + 1), Name: c.Name, Type: c.Type.String(), Nullable: true})
+	}
+	return schema
+}
+
 // Lookup finds a table by name in any case, nil if there is none.
 func Lookup(name string) *Table { return tables[strings.ToUpper(name)] }
 
 // Names lists the tables in the order of their names.
 func Names() []string { return names }
 
-// The two types that the tables are made of.
+// The types that the tables are made of.
 var (
-	text  = types.Type{Kind: types.VarChar, Length: 512}
-	whole = types.Type{Kind: types.BigInt}
+	text   = types.Type{Kind: types.VarChar, Length: 512}
+	whole  = types.Type{Kind: types.BigInt}
+	moment = types.Type{Kind: types.DateTime}
 )
 
-// columns reads a list of names; one with a leading # is a number.
+// columns reads a list of names; one with a leading # is a number, one with @
+// a time.
 func columns(list string) []Column {
 	var out []Column
 	for _, name := range strings.Fields(list) {
-		if n, ok := strings.CutPrefix(name, "#"); ok {
-			out = append(out, Column{n, whole})
-			continue
+		typ := text
+		switch name[0] {
+		case '#':
+			name, typ = name[1:], whole
+		case '@':
+			name, typ = name[1:], moment
 		}
-		out = append(out, Column{name, text})
+		out = append(out, Column{name, typ})
 	}
 	return out
 }

@@ -128,7 +128,7 @@ func checkColumn(before []ast.Column, c ast.Column) error {
 	}
 	switch {
 	case indexOf(before, c.Name) >= 0:
-		return errno.New(errno.DuplicateColumn, "Duplicate column name '%s': names differ by more than case", c.Name)
+		return errno.New(errno.DuplicateColumn, "Duplicate column name '%s': names must differ by more than case", c.Name)
 	case strings.Contains(c.Name, "."):
 		return errno.New(errno.WrongColumnName, "Incorrect column name '%s': a dot is not allowed, since readers of Parquet files take it for a path", c.Name)
 	case slices.Contains(reservedColumns, strings.ToLower(c.Name)):

@@ -86,6 +86,9 @@ func (e *Executor) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64,
 }
 
 func (e *Executor) useStmt(ctx context.Context, s *session.Session, stmt *ast.Use, w result.Writer) error {
+	if stmt.Catalog != "" && !strings.EqualFold(stmt.Catalog, "internal") {
+		return errno.New(errno.UnknownDatabase, "Unknown catalog '%s', internal is the only one", stmt.Catalog)
+	}
 	if err := e.Use(ctx, s, stmt.Name); err != nil {
 		return err
 	}
@@ -160,8 +163,10 @@ func (e *Executor) showDatabases() *result.Table {
 }
 
 func (e *Executor) showCreateDatabase(stmt *ast.ShowCreateDatabase) (*result.Table, error) {
-	if _, err := e.database(stmt.Name); err != nil {
-		return nil, err
+	if !isInformationSchema(stmt.Name) {
+		if _, err := e.database(stmt.Name); err != nil {
+			return nil, err
+		}
 	}
 	return &result.Table{Columns: result.Texts("Database", "Create Database"),
 		Rows: texts(stmt.Name, fmt.Sprintf("CREATE DATABASE %s", ast.QuoteName(stmt.Name)))}, nil

@@ -68,6 +68,9 @@ func (e *Executor) showTableStatus(s *session.Session, stmt *ast.ShowTableStatus
 	for _, i := range []int{2, 4, 5, 6, 7, 8, 9, 10, 15} {
 		t.Columns[i].Type = "bigint"
 	}
+	for _, i := range []int{11, 12, 13} {
+		t.Columns[i].Type = "datetime"
+	}
 	if isInformationSchema(dbName) {
 		return t, nil
 	}
@@ -136,9 +139,9 @@ func (e *Executor) columnsOf(s *session.Session, name ast.Name) ([]infoschema.Co
 		return nil, err
 	}
 	if isInformationSchema(dbName) {
-		table := infoschema.Lookup(name.Name)
-		if table == nil {
-			return nil, errno.New(errno.NoSuchTable, "Table '%s.%s' doesn't exist", dbName, name.Name)
+		table, err := systemTable(name.Name)
+		if err != nil {
+			return nil, err
 		}
 		var columns []infoschema.ColumnInfo
 		for _, c := range table.Columns {
@@ -177,7 +180,7 @@ func (e *Executor) showIndex(s *session.Session, stmt *ast.ShowIndex) (*result.T
 }
 
 func (e *Executor) showCreateTable(s *session.Session, stmt *ast.ShowCreateTable) (*result.Table, error) {
-	_, t, err := e.table(s, stmt.Table)
+	t, err := e.definition(s, stmt.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +189,33 @@ func (e *Executor) showCreateTable(s *session.Session, stmt *ast.ShowCreateTable
 	}
 	return &result.Table{Columns: []result.Column{{Name: "Table", Type: "varchar(64)"}, {Name: "Create Table", Type: "text"}},
 		Rows: texts(t.Name, createTableText(t))}, nil
+}
+
+// definition is a table as CREATE TABLE would define it, one of
+// information_schema too.
+func (e *Executor) definition(s *session.Session, name ast.Name) (*raftlogv1.Table, error) {
+	dbName, err := databaseOf(s, name.DB)
+	if err != nil {
+		return nil, err
+	}
+	if !isInformationSchema(dbName) {
+		_, t, err := e.table(s, name)
+		return t, err
+	}
+	table, err := systemTable(name.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &raftlogv1.Table{Name: table.Name, Schemas: []*typesv1.Schema{table.Schema()}}, nil
+}
+
+// systemTable finds a table of information_schema.
+func systemTable(name string) (*infoschema.Table, error) {
+	table := infoschema.Lookup(name)
+	if table == nil {
+		return nil, errno.New(errno.NoSuchTable, "Table '%s.%s' doesn't exist", infoschema.Schema, name)
+	}
+	return table, nil
 }
 
 // createTableText prints the statement that makes the same table. Lines are
@@ -237,7 +267,7 @@ func columnText(c *typesv1.Column) string {
 	}
 	switch {
 	case c.DefaultCurrentTimestamp:
-		text += " DEFAULT CURRENT_TIMESTAMP"
+		text += " DEFAULT " + currentTimestamp(c.Type)
 	case c.DefaultValue != nil:
 		text += " DEFAULT " + ast.QuoteString(*c.DefaultValue)
 	}
@@ -245,6 +275,12 @@ func columnText(c *typesv1.Column) string {
 		text += " COMMENT " + quoteText(c.Comment)
 	}
 	return text
+}
+
+// currentTimestamp is spelled with as many digits as the column has, since so
+// many it gets.
+func currentTimestamp(columnType string) string {
+	return "CURRENT_TIMESTAMP" + strings.TrimPrefix(columnType, "datetime")
 }
 
 // quoteText quotes with single quotes, as readers of COMMENT expect.

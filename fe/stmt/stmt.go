@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"shoal/fe/errno"
@@ -85,6 +86,9 @@ func New(cfg Config) *Executor { return &Executor{cfg: cfg} }
 // and writes its result to w, in which rows may come before an error. Errors
 // are as errno.From takes them.
 func (e *Executor) Execute(ctx context.Context, s *session.Session, text string, args []literal.Value, w result.Writer) error {
+	if strings.TrimSpace(text) == "" {
+		return errno.New(errno.EmptyQuery, "Query was empty")
+	}
 	if len(args) > 0 || literal.CountParams(text) > 0 {
 		bound, err := literal.Bind(text, args)
 		if err != nil {
@@ -107,21 +111,24 @@ func (e *Executor) Execute(ctx context.Context, s *session.Session, text string,
 func (e *Executor) parse(text string) (ast.Stmt, error) {
 	stmt, err := parse.Parse(text)
 	var syntax *parse.SyntaxError
+	var invalid *parse.InvalidError
 	switch {
+	case errors.As(err, &syntax) && literal.HideSecrets(text) != text:
+		// What follows the fault would be quoted, and might be the secret.
+		return nil, errno.New(errno.Syntax, "You have an error in your SQL syntax; %s at line %d (not quoted, for the statement has a password)",
+			strings.TrimRight(syntax.Msg, ","), syntax.Line)
 	case errors.As(err, &syntax):
 		return nil, errno.New(errno.Syntax, "%s", syntax.Error())
-	case err != nil:
-		return nil, err
-	case stmt == nil:
-		return nil, errno.New(errno.EmptyQuery, "Query was empty")
+	case errors.As(err, &invalid):
+		return nil, errno.New(errno.Unknown, "%s", invalid.Error())
 	}
-	return stmt, nil
+	return stmt, err
 }
 
 func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w result.Writer) error {
 	switch stmt := stmt.(type) {
 	case *ast.Select:
-		return e.cfg.Queries.Query(ctx, s, stmt.Text, w)
+		return e.query(ctx, s, stmt, w)
 	case *ast.Explain:
 		return e.cfg.Queries.Explain(ctx, s, stmt.Text, w)
 	case *ast.Set:
@@ -137,7 +144,8 @@ func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w
 	case *ast.Unsupported:
 		return errno.New(errno.NotSupportedYet, "%s is not supported by Shoal", stmt.What)
 	case *ast.Admin:
-		return errno.New(errno.NotSupportedYet, "ADMIN %s is not supported yet", stmt.Text)
+		what, _, _ := strings.Cut(stmt.Text, " ") // the rest may hold a password
+		return errno.New(errno.NotSupportedYet, "ADMIN %s is not supported yet", strings.ToUpper(what))
 	}
 	if handled, err := e.runDDL(ctx, s, stmt, w); handled {
 		return err
@@ -147,6 +155,22 @@ func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w
 		return err
 	}
 	return table.Send(w)
+}
+
+// query answers a SELECT within the session's time limit. As in MySQL, the time
+// in which a client does not read counts.
+func (e *Executor) query(ctx context.Context, s *session.Session, stmt *ast.Select, w result.Writer) error {
+	if limit := s.QueryTimeout(); limit > 0 {
+		timeout := errno.New(errno.QueryTimeout, "Query execution was interrupted, maximum statement execution time exceeded: %v (query_timeout, max_execution_time)", limit)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, timeout)
+		defer cancel()
+	}
+	err := e.cfg.Queries.Query(ctx, s, stmt.Text, w)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // runDDL carries out the statements that change something and answer OK.
@@ -262,12 +286,7 @@ func (e *Executor) filter(ctx context.Context, s *session.Session, t *result.Tab
 // Describe is the columns that a statement's result will have, none for one
 // without rows; placeholders count as NULL. It runs nothing.
 func (e *Executor) Describe(ctx context.Context, s *session.Session, text string) ([]result.Column, error) {
-	nulls := make([]literal.Value, literal.CountParams(text))
-	bound, err := literal.Bind(text, nulls)
-	if err != nil {
-		return nil, err
-	}
-	stmt, err := e.parse(bound)
+	stmt, err := e.parse(literal.Blank(text))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,103 @@
+package stmt_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"shoal/fe/coord"
+	"shoal/fe/result"
+	"shoal/fe/session"
+	"shoal/fe/state"
+	"shoal/fe/stmt"
+	"shoal/internal/engine"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// frontend is one with everything real but the log, which is in memory, the
+// backend, which answers in process, and the jobs, which are only recorded.
+type frontend struct {
+	*stmt.Executor
+	store     *memoryStore
+	backend   *localBackend
+	jobs      *recordedJobs
+	processes *session.Processes
+	globals   *session.Globals
+}
+
+func newFrontend(t *testing.T) *frontend {
+	t.Helper()
+	f := &frontend{
+		store:     &memoryStore{state: state.New()},
+		backend:   newLocalBackend(t.TempDir()),
+		jobs:      &recordedJobs{},
+		processes: session.NewProcesses(),
+		globals:   session.NewGlobals(session.DefaultServer()),
+	}
+	f.store.apply(t, &raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{Bootstrap: &raftlogv1.Bootstrap{ClusterId: "c1", Warehouse: "file:///w"}}})
+	queries := coord.New(coord.Config{
+		Store: f.store, Backends: f.backend, Processes: f.processes, Version: f.globals.Server().Version,
+		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}),
+	})
+	f.Executor = stmt.New(stmt.Config{
+		Store: f.store, Queries: queries, RoutineLoads: f.jobs, Nodes: nodes{}, Processes: f.processes,
+		Started: time.Now(), Logger: slog.New(slog.DiscardHandler),
+	})
+	return f
+}
+
+// connect makes a session as a connection would have it.
+func (f *frontend) connect() *session.Session {
+	process := f.processes.Add("127.0.0.1", func(error) {})
+	process.Identify("root")
+	process.Sleep("")
+	return session.New(process.ID(), "root", "127.0.0.1", f.globals)
+}
+
+// memoryStore is the state with a log that is only counted.
+type memoryStore struct {
+	mu    sync.RWMutex
+	state *state.State
+	index uint64
+}
+
+func (s *memoryStore) View(f func(*state.State)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	f(s.state)
+}
+
+func (s *memoryStore) Propose(_ context.Context, cmd *raftlogv1.Command) (state.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.index++
+	return s.state.Apply(s.index, cmd), nil
+}
+
+// apply applies a command of the test's own, which must succeed.
+func (s *memoryStore) apply(t *testing.T, cmd *raftlogv1.Command) state.Result {
+	t.Helper()
+	cmd.AtMs = time.Now().UnixMilli()
+	applied, _ := s.Propose(t.Context(), cmd)
+	if applied.Err != nil {
+		t.Fatalf("Apply(%v) = %v", cmd, applied.Err)
+	}
+	return applied
+}
+
+// nodes is a cluster of one frontend and one backend.
+type nodes struct{}
+
+func (nodes) Frontends() *result.Table {
+	return &result.Table{Columns: result.Texts("Name", "Host", "Alive"), Rows: [][]result.Cell{{result.Text("fe1"), result.Text("127.0.0.1"), result.Text("true")}}}
+}
+
+func (nodes) Backends() *result.Table {
+	return &result.Table{Columns: result.Texts("BackendId", "Host", "Alive"), Rows: [][]result.Cell{{result.Text("1"), result.Text("127.0.0.1"), result.Text("true")}}}
+}
