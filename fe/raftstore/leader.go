@@ -1,0 +1,107 @@
+package raftstore
+
+import (
+	"context"
+
+	"github.com/hashicorp/raft"
+)
+
+// Term is raft's current term here; 0 before the first.
+func (s *Store) Term() uint64 { return s.raft.CurrentTerm() }
+
+// Leader is who leads, by frontend id and raft address; empty while nobody is
+// known to.
+func (s *Store) Leader() (id, addr string) {
+	a, i := s.raft.LeaderWithID()
+	return string(i), string(a)
+}
+
+// RunLeader calls duties each time this frontend becomes the leader, once
+// everything that earlier leaders committed is applied here. The context that
+// duties get ends with the leadership, whose term is given, or with ctx; they
+// are waited for before anything else. Duties may end early with nil; an error
+// of theirs ends RunLeader with it, except after their context's end. It
+// returns ctx's error when that ends. It may be called once.
+func (s *Store) RunLeader(ctx context.Context, duties func(ctx context.Context, term uint64) error) error {
+	leading := false
+	for {
+		var err error
+		if leading {
+			leading, err = s.lead(ctx, duties)
+		} else {
+			leading, err = s.nextRole(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// nextRole waits until raft says that this frontend leads, or does not any
+// more. Raft keeps only its last word: true after true means that a leadership
+// was lost in between.
+func (s *Store) nextRole(ctx context.Context) (leading bool, err error) {
+	select {
+	case leading = <-s.raft.LeaderCh():
+		return leading, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// lead runs duties for one leadership and tells whether another has begun.
+func (s *Store) lead(ctx context.Context, duties func(ctx context.Context, term uint64) error) (leading bool, err error) {
+	own, cancel := context.WithCancel(ctx)
+	failed := make(chan error, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.serve(own, duties); err != nil && own.Err() == nil {
+			failed <- err
+		}
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	select {
+	case leading = <-s.raft.LeaderCh():
+		return leading, nil
+	case err = <-failed:
+		return false, err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// serve settles the leadership and runs duties.
+func (s *Store) serve(ctx context.Context, duties func(ctx context.Context, term uint64) error) error {
+	term := s.Term()
+	if err := s.Barrier(ctx); err != nil || s.Term() != term {
+		return nil // the leadership is lost already, as raft is about to say
+	}
+	if err := s.readdress(ctx); err != nil {
+		s.logger.Warn("The cluster keeps this frontend's old raft address", "frontend_id", s.id, "error", err)
+	}
+	return duties(ctx, term)
+}
+
+// readdress tells the cluster where this frontend is reached now. Its own
+// votes don't need it, so a lone voter leads at any address; others do.
+func (s *Store) readdress(ctx context.Context) error {
+	servers := s.raft.GetConfiguration()
+	if err := servers.Error(); err != nil {
+		return err
+	}
+	for _, server := range servers.Configuration().Servers {
+		if server.ID == s.id && server.Address != s.transport.LocalAddr() {
+			return s.setVoter(ctx, s.id, s.transport.LocalAddr())
+		}
+	}
+	return nil
+}
+
+// setVoter makes a frontend a voter, or changes its address.
+func (s *Store) setVoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress) error {
+	return s.await(ctx, func() error { return s.raft.AddVoter(id, addr, 0, 0).Error() })
+}

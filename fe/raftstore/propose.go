@@ -1,0 +1,115 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
+
+	"shoal/fe/state"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+var (
+	// ErrFateUnknown says that leadership was lost while a command was under
+	// way: it may have been carried out, or be carried out yet.
+	ErrFateUnknown = errors.New("leadership was lost before the outcome was known")
+	// ErrClosed says that the Store is closed. As with ErrFateUnknown, a
+	// command under way may have been carried out.
+	ErrClosed = errors.New("the frontend is shutting down")
+)
+
+// A NotLeaderError says that this frontend does not lead, so nothing was done.
+// Who leads is empty while nobody is known to.
+type NotLeaderError struct {
+	LeaderID string
+	Addr     string // of the leader's raft listener
+}
+
+// Error names the leader.
+func (e *NotLeaderError) Error() string {
+	if e.LeaderID == "" {
+		return "this frontend does not lead, and no leader is known"
+	}
+	return fmt.Sprintf("this frontend does not lead, frontend %s at %s does", e.LeaderID, e.Addr)
+}
+
+// Propose carries out a command, and returns once it is durable on a majority
+// and applied here. The error is a NotLeaderError, ErrFateUnknown, ErrClosed or
+// the context's; after the last three the command may have been carried out.
+// What the command itself came to is in the Result. It is stamped with the time
+// if it has none, and belongs to the Store from then on. Concurrent proposals
+// share fsyncs.
+func (s *Store) Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Result, error) {
+	if cmd.AtMs == 0 {
+		cmd.AtMs = time.Now().UnixMilli()
+	}
+	data, err := proto.Marshal(cmd)
+	if err != nil {
+		return state.Result{}, fmt.Errorf("encode command: %w", err)
+	}
+	var result state.Result
+	err = s.await(ctx, func() error {
+		future := s.raft.Apply(data, 0)
+		if err := future.Error(); err != nil {
+			return err
+		}
+		result = future.Response().(state.Result)
+		return nil
+	})
+	if err != nil {
+		return state.Result{}, err
+	}
+	return result, nil
+}
+
+// Barrier returns once everything that was committed before it, by whatever
+// leader, is applied here. Errors are those of Propose.
+func (s *Store) Barrier(ctx context.Context) error {
+	term := s.Term()
+	err := s.await(ctx, func() error { return s.raft.Barrier(0).Error() })
+	if err == nil && s.Term() == term {
+		s.settledTerm.Store(term)
+	}
+	return err
+}
+
+// ReadIndex makes sure that this frontend leads and that View shows everything
+// that was answered to anybody before the call. It asks the other voters, but
+// writes nothing once the leader is settled. Errors are those of Propose.
+func (s *Store) ReadIndex(ctx context.Context) error {
+	if s.settledTerm.Load() != s.Term() {
+		return s.Barrier(ctx)
+	}
+	return s.await(ctx, func() error { return s.raft.VerifyLeader().Error() })
+}
+
+// await waits for raft as long as the context lives. Raft itself answers
+// everything, at the latest when it loses its leadership or is shut down.
+func (s *Store) await(ctx context.Context, answer func() error) error {
+	done := make(chan error, 1)
+	s.waits.Go(func() { done <- answer() })
+	select {
+	case err := <-done:
+		return s.explain(err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// explain turns raft's errors into ours.
+func (s *Store) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		id, addr := s.Leader()
+		return &NotLeaderError{LeaderID: id, Addr: addr}
+	case errors.Is(err, raft.ErrRaftShutdown):
+		return ErrClosed
+	}
+	return fmt.Errorf("%w: %w", ErrFateUnknown, err)
+}

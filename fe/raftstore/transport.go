@@ -1,0 +1,98 @@
+package raftstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// maxPool is how many idle connections are kept to another frontend.
+const maxPool = 3
+
+func newTransport(cfg Config) *raft.NetworkTransport {
+	stream := &stream{Listener: cfg.Listener, addr: cfg.Listener.Addr(), dial: cfg.Dial}
+	if cfg.Advertise != "" {
+		stream.addr = advertised(cfg.Advertise)
+	}
+	if stream.dial == nil {
+		stream.dial = dialTCP
+	}
+	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: stream, MaxPool: maxPool, Timeout: rpcTimeout, Logger: hclogger(cfg.Logger),
+	})
+}
+
+func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
+}
+
+// A stream is raft's view of the network.
+type stream struct {
+	net.Listener
+	addr net.Addr
+	dial func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// Addr is the address that others use, which need not be the one bound.
+func (s *stream) Addr() net.Addr { return s.addr }
+
+// Dial connects to another frontend.
+func (s *stream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout) // raft has no context to offer
+	defer cancel()
+	return s.dial(ctx, string(addr))
+}
+
+// advertised is a host:port that is resolved by who dials it.
+type advertised string
+
+// Network is TCP.
+func (a advertised) Network() string { return "tcp" }
+
+// String is the host:port.
+func (a advertised) String() string { return string(a) }
+
+// hclogger is the logger that raft wants, writing to ours.
+func hclogger(logger *slog.Logger) hclog.Logger {
+	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Off})
+	l.RegisterSink(sink{logger})
+	return l
+}
+
+type sink struct{ logger *slog.Logger }
+
+// Accept logs one of raft's messages, a level lower than raft thinks: it warns
+// of every election and informs of every step.
+func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
+	to := slog.LevelDebug
+	switch level {
+	case hclog.Error:
+		to = slog.LevelError
+	case hclog.Warn:
+		to = slog.LevelInfo
+	}
+	ctx := context.Background() // raft has no context to offer
+	if !s.logger.Enabled(ctx, to) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, len(args)/2)
+	for i := 0; i+1 < len(args); i += 2 {
+		key := strings.ReplaceAll(fmt.Sprint(args[i]), "-", "_")
+		attrs = append(attrs, slog.String(key, text(args[i+1])))
+	}
+	s.logger.LogAttrs(ctx, to, "raft: "+msg, attrs...)
+}
+
+// text is a value as hclog would print it.
+func text(value any) string {
+	if format, ok := value.(hclog.Format); ok && len(format) > 0 {
+		return fmt.Sprintf(fmt.Sprint(format[0]), format[1:]...)
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,159 @@
+package txn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+
+	"shoal/fe/state"
+	"shoal/fe/txn"
+	frontendv1 "shoal/proto/frontend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// request is a good one, with 10 rows of which 2 are in error.
+func request(number uint64) *frontendv1.CommitTxnRequest {
+	return &frontendv1.CommitTxnRequest{
+		JobId: 1, TaskId: 2, Epoch: 3, Number: number, Digest: make([]byte, 32), Label: "1_2_3", TableId: 4, SchemaVersion: 5, Generation: 1,
+		Rowset:      &typesv1.Rowset{Path: "4/1_2_3.parquet", Rows: 8, Bytes: 80, SchemaVersion: 5},
+		ErrorRowset: &typesv1.Rowset{Path: "errors/1/1_2_3.parquet", Rows: 2, Bytes: 20},
+		Partitions:  []*typesv1.PartitionOffsets{{TopicId: []byte("0123456789abcdef"), Loaded: []*typesv1.EpochRange{{First: 0, Last: 9}}}},
+		Counters:    &typesv1.Counters{TotalRows: 10, LoadedRows: 8, ErrorRows: 2},
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := txn.Validate(request(1)); err != nil {
+		t.Fatalf("Validate of a good request = %v", err)
+	}
+	for name, spoil := range map[string]func(*frontendv1.CommitTxnRequest){
+		"no job":              func(r *frontendv1.CommitTxnRequest) { r.JobId = 0 },
+		"no epoch":            func(r *frontendv1.CommitTxnRequest) { r.Epoch = 0 },
+		"no number":           func(r *frontendv1.CommitTxnRequest) { r.Number = 0 },
+		"no digest":           func(r *frontendv1.CommitTxnRequest) { r.Digest = nil },
+		"no label":            func(r *frontendv1.CommitTxnRequest) { r.Label = "" },
+		"negative counter":    func(r *frontendv1.CommitTxnRequest) { r.Counters.ReceivedBytes = -1 },
+		"wrong sum":           func(r *frontendv1.CommitTxnRequest) { r.Counters.TotalRows = 11 },
+		"rows without a file": func(r *frontendv1.CommitTxnRequest) { r.Rowset = nil },
+		"errors without file": func(r *frontendv1.CommitTxnRequest) { r.ErrorRowset = nil },
+		"file without rows": func(r *frontendv1.CommitTxnRequest) {
+			r.Rowset.Rows, r.Counters.LoadedRows, r.Counters.TotalRows = 0, 0, 2
+		},
+		"absolute path":        func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "/etc/passwd" },
+		"path out of it":       func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "../x" },
+		"path with a detour":   func(r *frontendv1.CommitTxnRequest) { r.ErrorRowset.Path = "a/../b" },
+		"other schema version": func(r *frontendv1.CommitTxnRequest) { r.Rowset.SchemaVersion = 6 },
+		"no partitions":        func(r *frontendv1.CommitTxnRequest) { r.Partitions = nil },
+		"partition twice":      func(r *frontendv1.CommitTxnRequest) { r.Partitions = append(r.Partitions, r.Partitions[0]) },
+		"reversed range":       func(r *frontendv1.CommitTxnRequest) { r.Partitions[0].Loaded[0].Last = -1 },
+	} {
+		r := request(1)
+		spoil(r)
+		if err := txn.Validate(r); !errors.Is(err, txn.ErrMalformed) {
+			t.Errorf("%s: Validate = %v, want ErrMalformed", name, err)
+		}
+	}
+	if err := txn.Validate(nil); !errors.Is(err, txn.ErrMalformed) {
+		t.Errorf("Validate(nil) = %v, want ErrMalformed", err)
+	}
+}
+
+// A log is a Proposer that answers each txn with its number as id, when it is
+// let to.
+type log struct {
+	let chan struct{}
+	err error
+
+	mu      sync.Mutex
+	batches []int
+}
+
+func (l *log) Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Result, error) {
+	txns := cmd.GetCommitTxns().Txns
+	l.mu.Lock()
+	l.batches = append(l.batches, len(txns))
+	l.mu.Unlock()
+	select {
+	case <-l.let:
+	case <-ctx.Done():
+		return state.Result{}, ctx.Err()
+	}
+	var r state.Result
+	for _, req := range txns {
+		r.Txns = append(r.Txns, &frontendv1.CommitTxnResponse{TxnId: req.Number})
+	}
+	return r, l.err
+}
+
+// TestGroupsFormWhileEntriesAreUnderWay: the first four requests are entries
+// of their own, and all that come meanwhile become one.
+func TestGroupsFormWhileEntriesAreUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &log{let: make(chan struct{})}
+		c := txn.New(l)
+		ctx, cancel := context.WithCancel(t.Context())
+		run := make(chan error, 1)
+		go func() { run <- c.Run(ctx) }()
+		var callers sync.WaitGroup
+		for n := range uint64(24) {
+			callers.Go(func() {
+				resp, err := c.Commit(ctx, request(n+1))
+				if err != nil || resp.TxnId != n+1 {
+					t.Errorf("txn %d was answered %v, %v", n+1, resp, err)
+				}
+			})
+			synctest.Wait()
+		}
+		close(l.let)
+		callers.Wait()
+		if got := fmt.Sprint(l.batches); got != "[1 1 1 1 20]" {
+			t.Errorf("entries had %v txns, want [1 1 1 1 20]", got)
+		}
+		cancel()
+		if err := <-run; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run = %v, want its context's error", err)
+		}
+		if _, err := c.Commit(t.Context(), request(1)); !errors.Is(err, txn.ErrStopped) {
+			t.Errorf("Commit after Run = %v, want ErrStopped", err)
+		}
+	})
+}
+
+func TestErrorsReachEveryCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		elsewhere := errors.New("another frontend leads")
+		l := &log{let: make(chan struct{}), err: elsewhere}
+		c := txn.New(l)
+		ctx, cancel := context.WithCancel(t.Context())
+		run := make(chan error, 1)
+		go func() { run <- c.Run(ctx) }()
+		impatient, giveUp := context.WithCancel(t.Context())
+		errs := make(chan error, 1)
+		go func() {
+			_, err := c.Commit(impatient, request(1))
+			errs <- err
+		}()
+		synctest.Wait()
+		giveUp()
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("Commit of a caller that gave up = %v", err)
+		}
+		close(l.let)
+		if _, err := c.Commit(t.Context(), request(2)); !errors.Is(err, elsewhere) {
+			t.Errorf("Commit = %v, want the log's error", err)
+		}
+		if _, err := c.Commit(t.Context(), &frontendv1.CommitTxnRequest{}); !errors.Is(err, txn.ErrMalformed) {
+			t.Errorf("Commit of nothing = %v, want ErrMalformed", err)
+		}
+		cancel()
+		<-run
+	})
+}
