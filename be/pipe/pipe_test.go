@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +191,39 @@ func TestWriteIsCancelled(t *testing.T) {
 	}
 	if _, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, "1")}); err != nil {
 		t.Fatalf("the write after = %v", err)
+	}
+}
+
+// lapsing is a context that ends when it has been asked for its state often
+// enough: in the middle of a write.
+type lapsing struct {
+	context.Context
+	cancel context.CancelFunc
+	left   atomic.Int32
+}
+
+func (c *lapsing) Err() error {
+	if c.left.Add(-1) == 0 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+func TestWriteIsCancelledHalfway(t *testing.T) {
+	p := newPipe(t, specFor(columns("id INT"), typesv1.RoutineLoad_FORMAT_CSV))
+	lines := strings.Repeat("1\n", 300_000)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	half := &lapsing{Context: ctx, cancel: cancel}
+	half.left.Store(80) // of one call for each batch of 2048 rows, and some
+	if _, err := p.Write(half, 1, "l", []source.Partition{partition(0, lines)}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a write that was cancelled halfway = %v", err)
+	}
+	if files := p.files(t); len(files) != 0 {
+		t.Fatalf("it left %q", files)
+	}
+	if res, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, lines)}); err != nil || res.Rowset.Rows != 300_000 {
+		t.Fatalf("the write after = %+v, %v", res, err)
 	}
 }
 
