@@ -34,17 +34,23 @@ type Client struct {
 	mu        sync.Mutex
 	frontends []string // never empty
 	leader    string   // one to try first
+	dial      []grpc.DialOption
 	conns     map[string]*grpc.ClientConn
 	closed    bool
 }
 
 // New returns a client that knows the frontends at addrs (host:port), of which
-// there must be one at least.
-func New(addrs []string) (*Client, error) {
+// there must be one at least. The options are added to those of every
+// connection; tests set a dialer.
+func New(addrs []string, dial ...grpc.DialOption) (*Client, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("no frontend given: name one with --fe host:port")
 	}
-	return &Client{frontends: slices.Clone(addrs), leader: addrs[0], conns: map[string]*grpc.ClientConn{}}, nil
+	dial = append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(maxRequest)),
+	}, dial...)
+	return &Client{frontends: slices.Clone(addrs), leader: addrs[0], dial: dial, conns: map[string]*grpc.ClientConn{}}, nil
 }
 
 // Close closes the connections. Calls under way fail.
@@ -150,9 +156,7 @@ func (c *Client) connect(addr string) (*grpc.ClientConn, error) {
 	if conn, ok := c.conns[addr]; ok {
 		return conn, nil
 	}
-	conn, err := grpc.NewClient(addr,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(maxRequest)))
+	conn, err := grpc.NewClient(addr, c.dial...)
 	if err != nil {
 		return nil, fmt.Errorf("frontend address %q: %w", addr, err)
 	}

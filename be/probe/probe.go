@@ -67,14 +67,16 @@ type Result struct {
 
 // Run probes until all asked offsets below the last stable offset are decided
 // or ctx ends. The Result holds what was decided, with an error too. The error
-// wraps ErrNoTopic where the topic is gone.
-func Run(ctx context.Context, q Request) (Result, error) {
+// wraps ErrNoTopic where the topic is gone. extra is added to the client's
+// options; tests set a dialer.
+func Run(ctx context.Context, q Request, extra ...kgo.Opt) (Result, error) {
 	result := Result{LogStart: -1, LastStable: -1}
 	options, err := clientprops.Options(q.Properties)
 	if err != nil {
 		return result, err
 	}
-	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(q.Brokers...))...)
+	options = append(options, kgo.SeedBrokers(q.Brokers...))
+	client, err := kgo.NewClient(append(options, extra...)...)
 	if err != nil {
 		return result, fmt.Errorf("a Kafka client: %w", err)
 	}
