@@ -5,10 +5,13 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-# What test, test-all and bench look at: make test PKG=./fe/...
+# What test and test-all look at: make test PKG=./fe/...
 PKG ?= ./...
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
+# What bench loads, and how often.
+ROWS ?= 2000000
+COUNT ?= 3
 
 # Puts what scripts/test-deps prints into the environment of the commands that follow it.
 deps = deps=$$(scripts/test-deps); set -a; eval "$$deps"; set +a
@@ -44,8 +47,9 @@ test-all: toolchain ## the same tests with longer counts; its record is kept in 
 	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); } 2>&1 | tee docs/test-all.txt
 
 .PHONY: bench
-bench: toolchain ## rows per second of the whole path, beside its two limits
-	$(deps); go test -run '^$$' -bench . -benchtime 1x -timeout 1h ./integration/bench
+bench: build ## rows per second of the whole path beside its two limits, into docs/benchmarks.md; ROWS a topic, COUNT runs
+	SHOAL_BINARY=$(CURDIR)/bin/shoal go test -run '^$$' -bench . -benchtime 1x -count $(COUNT) -timeout 2h \
+	  ./integration/bench -rows $(ROWS) -docs $(CURDIR)/docs/benchmarks.md
 
 .PHONY: fuzz
 fuzz: toolchain ## each fuzz target for FUZZTIME (30s)

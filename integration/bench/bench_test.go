@@ -1,0 +1,81 @@
+// Package bench measures how fast Shoal loads, beside the limits that nothing
+// on the same machine can beat.
+//
+// BenchmarkLoad runs the real thing: Kafka's broker, `shoal standalone` as a
+// process of its own, a job made through the MySQL protocol. In the same run it
+// measures C, Shoal's share source that only consumes and accepts, and D,
+// DuckDB alone that turns the same records from a file into Parquet. One row
+// cannot take less than both, so 1/(1/C + 1/D) is the bound that the whole path
+// is held against. docs/benchmarks.md says how to run it and keeps the results.
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"shoal/internal/testkafka"
+)
+
+var (
+	rowsFlag = flag.Int("rows", 1_000_000, "records in each topic")
+	docsFlag = flag.String("docs", "", "Markdown file that the results are written into")
+)
+
+// BenchmarkLoad is to be run with -benchtime 1x: one run of a cell is one
+// sample, and -count says how many.
+func BenchmarkLoad(b *testing.B) {
+	if os.Getenv("SHOAL_BINARY") == "" {
+		b.Fatal("SHOAL_BINARY is not set, and a binary with the race detector is not worth measuring: use make bench")
+	}
+	broker := testkafka.Start(b, testkafka.Version(kafkaVersion), testkafka.Heap(kafkaHeap))
+	var r results
+	for _, d := range datasets {
+		files := d.writeFiles(b, *rowsFlag)
+		for _, workers := range []int{1, 2} {
+			r.measure(b, cell{data: d, what: duckDBAlone, parallel: workers}, func(b *testing.B) sample {
+				return sample{rate: convert(b, d, files, *rowsFlag, workers)}
+			})
+		}
+		for _, partitions := range []int{1, 8} {
+			t := produce(b, broker, d, partitions, *rowsFlag)
+			for _, members := range []int{1, 2} {
+				r.measure(b, cell{data: d, what: sourceAlone, partitions: partitions, parallel: members}, func(b *testing.B) sample {
+					return sample{rate: consume(b, t, members)}
+				})
+			}
+			for _, tasks := range []int{1, 2, 4, 8} {
+				r.measure(b, cell{data: d, what: wholePath, partitions: partitions, parallel: tasks}, func(b *testing.B) sample {
+					return load(b, d, t, tasks)
+				})
+			}
+		}
+	}
+	text := r.report(*rowsFlag)
+	fmt.Print("\n", text)
+	if *docsFlag != "" {
+		if err := writeReport(*docsFlag, text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, bound := range r.bounds() {
+		if bound.ratio() < target {
+			b.Errorf("%s, %d partitions: the whole path makes %.2f of its bound, want %.2f", bound.data.name, bound.partitions, bound.ratio(), target)
+		}
+	}
+}
+
+// TestLimits measures both limits once, so that neither of them rots.
+func TestLimits(t *testing.T) {
+	const rows = 20_000
+	broker := testkafka.Shared(t)
+	for _, d := range datasets {
+		if rate := consume(t, produce(t, broker, d, 2, rows), 2); !(rate > 0) {
+			t.Errorf("%s: source alone: %v rows/s", d.name, rate)
+		}
+		if rate := convert(t, d, d.writeFiles(t, rows), rows, 2); !(rate > 0) {
+			t.Errorf("%s: DuckDB alone: %v rows/s", d.name, rate)
+		}
+	}
+}
