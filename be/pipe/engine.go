@@ -16,17 +16,24 @@ import (
 // argument is the id of a registered source.
 const rowsFunction = "shoal_rows"
 
-// EngineConfig bounds an Engine.
+// writeMemory is what one file being written takes at most, with messages of
+// 16 MiB: a vector, a row group, and a page of it before and after compression.
+const writeMemory = 128 << 20
+
+// EngineConfig bounds an Engine. As many files are written at a time as there
+// are threads and as memory allows, 128 MiB each, but always one; more would
+// not be quicker. The others wait.
 type EngineConfig struct {
 	MemoryBytes int64  // of DuckDB's buffers, all pipes together
-	Threads     int    // that write at a time, besides the callers
+	Threads     int    // of DuckDB
 	SpillDir    string // where buffers go above the limit; made if missing
 }
 
 // An Engine is the DuckDB instance that a process's pipes share. It is safe
 // for concurrent use.
 type Engine struct {
-	db *sql.DB
+	db    *sql.DB
+	slots chan struct{} // holds one for each file that is being written
 
 	mu      sync.Mutex
 	last    uint64
@@ -42,7 +49,8 @@ func OpenEngine(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	e := &Engine{db: sql.OpenDB(connector), sources: map[uint64]*chunkSource{}}
+	slots := max(1, min(int64(cfg.Threads), cfg.MemoryBytes/writeMemory))
+	e := &Engine{db: sql.OpenDB(connector), slots: make(chan struct{}, slots), sources: map[uint64]*chunkSource{}}
 	if err := e.configure(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("engine: %w", errors.Join(err, e.db.Close()))
 	}
@@ -81,6 +89,18 @@ func (e *Engine) configure(ctx context.Context, cfg EngineConfig) error {
 
 // Close ends the instance. No pipe may be in use.
 func (e *Engine) Close() error { return e.db.Close() }
+
+// take waits for a turn to write a file, which give ends.
+func (e *Engine) take(ctx context.Context) error {
+	select {
+	case e.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Engine) give() { <-e.slots }
 
 // register makes a source known to statements until release is called.
 func (e *Engine) register(s *chunkSource) (id uint64, release func()) {

@@ -133,8 +133,13 @@ func (w *writer) write(ctx context.Context, t table, suffix string, rows rowFeed
 		return nil, err
 	}
 	w.files = append(w.files, file)
+	engine := w.pipe.cfg.Engine
+	if err := engine.take(ctx); err != nil {
+		return nil, err
+	}
+	defer engine.give()
 	src := &chunkSource{columns: t.columns, feed: rows, batch: first}
-	id, release := w.pipe.cfg.Engine.register(src)
+	id, release := engine.register(src)
 	defer release()
 	result, err := w.pipe.conn.ExecContext(ctx, t.copyStatement(id, file.LocalPath(), w.metadata()))
 	if cause := src.failure(); cause != nil {

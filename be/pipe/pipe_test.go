@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"shoal/be/pipe"
 	"shoal/be/source"
@@ -33,6 +34,12 @@ type bench struct {
 
 func newPipe(t testing.TB, spec *backendv1.TaskSpec) *bench {
 	t.Helper()
+	return newPipes(t, spec)[0]
+}
+
+// newPipes makes pipes that share an engine and a warehouse.
+func newPipes(t testing.TB, specs ...*backendv1.TaskSpec) (pipes []*bench) {
+	t.Helper()
 	root := t.TempDir()
 	w, err := warehouse.Open("file://" + root + "/warehouse")
 	if err != nil {
@@ -45,17 +52,25 @@ func newPipe(t testing.TB, spec *backendv1.TaskSpec) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := pipe.New(t.Context(), pipe.Config{Spec: spec, Engine: engine, Warehouse: w, Logger: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return testNow }})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		if err := errors.Join(p.Close(), engine.Close()); err != nil {
+		for _, p := range pipes {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := engine.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &bench{p, w, root}
+	for _, spec := range specs {
+		p, err := pipe.New(t.Context(), pipe.Config{Spec: spec, Engine: engine, Warehouse: w, Logger: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return testNow }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipes = append(pipes, &bench{p, w, root})
+	}
+	return pipes
 }
 
 func specFor(schema *typesv1.Schema, format typesv1.RoutineLoad_Format) *backendv1.TaskSpec {
@@ -260,5 +275,30 @@ func TestWriteLarge(t *testing.T) {
 	got := p.query(t, "SELECT count(*), sum(id), count(DISTINCT id) + sum(CASE WHEN id < 0 THEN -1 ELSE 0 END), sum(length(s)) FROM read_parquet('%s')", res.Rowset.Path)
 	if got[0] != want {
 		t.Errorf("got %s, want %s", got[0], want)
+	}
+}
+
+// Eight tasks write messages of 16 MiB at a time within the engine's memory.
+func TestPipesShareMemory(t *testing.T) {
+	var specs []*backendv1.TaskSpec
+	for i := range 8 {
+		spec := specFor(columns("id INT NOT NULL", "s STRING"), typesv1.RoutineLoad_FORMAT_CSV)
+		spec.TaskId = uint64(i)
+		specs = append(specs, spec)
+	}
+	value := "1," + strings.Repeat("0123456789abcdef", 1<<20-1)
+	part := partition(0, value, value, value, value, value)
+	var g errgroup.Group
+	for _, p := range newPipes(t, specs...) {
+		g.Go(func() error {
+			res, err := p.Write(t.Context(), 1, "l", []source.Partition{part})
+			if err == nil && res.Rowset.GetRows() != 5 {
+				return fmt.Errorf("%d rows", res.Rowset.GetRows())
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
