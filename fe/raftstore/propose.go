@@ -17,8 +17,7 @@ var (
 	// ErrFateUnknown says that leadership was lost while a command was under
 	// way: it may have been carried out, or be carried out yet.
 	ErrFateUnknown = errors.New("leadership was lost before the outcome was known")
-	// ErrClosed says that the Store is closed. As with ErrFateUnknown, a
-	// command under way may have been carried out.
+	// ErrClosed says that the Store is closed, so nothing was done.
 	ErrClosed = errors.New("the frontend is shutting down")
 )
 
@@ -38,8 +37,9 @@ func (e *NotLeaderError) Error() string {
 }
 
 // Propose carries out a command, and returns once it is durable on a majority
-// and applied here. The error is a NotLeaderError, ErrFateUnknown, ErrClosed or
-// the context's; after the last three the command may have been carried out.
+// and applied here. The error is a NotLeaderError, ErrClosed, ErrFateUnknown or
+// the context's; after ErrFateUnknown and the last the command may have been
+// carried out.
 // What the command itself came to is in the Result. It is stamped with the time
 // if it has none, and belongs to the Store from then on. Concurrent proposals
 // share fsyncs.
@@ -88,10 +88,16 @@ func (s *Store) ReadIndex(ctx context.Context) error {
 }
 
 // await waits for raft as long as the context lives. Raft itself answers
-// everything, at the latest when it loses its leadership or is shut down.
+// everything, at the latest when it loses its leadership.
 func (s *Store) await(ctx context.Context, answer func() error) error {
 	done := make(chan error, 1)
+	s.mu.RLock()
+	if s.closing {
+		s.mu.RUnlock()
+		return ErrClosed
+	}
 	s.waits.Go(func() { done <- answer() })
+	s.mu.RUnlock()
 	select {
 	case err := <-done:
 		return s.explain(err)
@@ -108,8 +114,6 @@ func (s *Store) explain(err error) error {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
 		id, addr := s.Leader()
 		return &NotLeaderError{LeaderID: id, Addr: addr}
-	case errors.Is(err, raft.ErrRaftShutdown):
-		return ErrClosed
 	}
 	return fmt.Errorf("%w: %w", ErrFateUnknown, err)
 }

@@ -87,9 +87,11 @@ type Store struct {
 
 	// settledTerm is the last term in which a barrier passed here.
 	settledTerm atomic.Uint64
-	// waits are goroutines that wait for raft's answers; raft answers all of
-	// them at the latest when it is shut down.
-	waits sync.WaitGroup
+	// waits are goroutines that wait for raft's answers. None begins once
+	// closing is set: raft forgets what it is asked while it shuts down.
+	waits   sync.WaitGroup
+	mu      sync.RWMutex
+	closing bool
 }
 
 // Open recovers what is in the folder and takes part in the cluster. Errors
@@ -145,7 +147,7 @@ func raftConfig(cfg Config) *raft.Config {
 	conf.Logger = hclogger(cfg.Logger)
 	conf.HeartbeatTimeout, conf.ElectionTimeout = electionTimeout, electionTimeout
 	conf.LeaderLeaseTimeout = loneTimeout
-	conf.MaxAppendEntries, conf.BatchApplyCh = maxBatch, true
+	conf.MaxAppendEntries = maxBatch
 	conf.SnapshotInterval = snapshotInterval
 	conf.NoLegacyTelemetry = true
 	return conf
@@ -166,12 +168,15 @@ func (s *Store) hurry() error {
 	return s.raft.ReloadConfig(reload)
 }
 
-// Close leaves the cluster's work, durably where Propose has answered. Calls
-// that wait end with ErrClosed; none may begin any more.
+// Close leaves the cluster's work. What was proposed before is still answered,
+// which takes as long as a leader without followers needs to notice; what
+// comes later is refused with ErrClosed.
 func (s *Store) Close() error {
-	err := s.raft.Shutdown().Error()
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
 	s.waits.Wait()
-	return errors.Join(err, s.release())
+	return errors.Join(s.raft.Shutdown().Error(), s.release())
 }
 
 // release ends what open opened.

@@ -289,4 +289,3 @@ func TestWatch(t *testing.T) {
 		t.Errorf("Propose after Close = %v, want ErrClosed", err)
 	}
 }
-

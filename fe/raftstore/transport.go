@@ -2,10 +2,12 @@ package raftstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -16,7 +18,7 @@ import (
 const maxPool = 3
 
 func newTransport(cfg Config) *raft.NetworkTransport {
-	stream := &stream{Listener: cfg.Listener, addr: cfg.Listener.Addr(), dial: cfg.Dial}
+	stream := &stream{Listener: cfg.Listener, addr: cfg.Listener.Addr(), dial: cfg.Dial, open: map[*conn]bool{}}
 	if cfg.Advertise != "" {
 		stream.addr = advertised(cfg.Advertise)
 	}
@@ -32,22 +34,70 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
 
-// A stream is raft's view of the network.
+// A stream is raft's view of the network. It keeps the connections that are
+// open, since raft leaves them, and the goroutines that read them, behind.
 type stream struct {
 	net.Listener
 	addr net.Addr
 	dial func(ctx context.Context, addr string) (net.Conn, error)
+
+	mu     sync.Mutex
+	open   map[*conn]bool
+	closed bool
 }
 
-// Addr is the address that others use, which need not be the one bound.
-func (s *stream) Addr() net.Addr { return s.addr }
+// A conn is a connection that its stream knows of.
+type conn struct {
+	net.Conn
+	stream *stream
+}
+
+// Close closes the connection.
+func (c *conn) Close() error {
+	c.stream.mu.Lock()
+	delete(c.stream.open, c)
+	c.stream.mu.Unlock()
+	return c.Conn.Close()
+}
+
+func (s *stream) keep(raw net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.Join(net.ErrClosed, raw.Close())
+	}
+	c := &conn{raw, s}
+	s.open[c] = true
+	return c, nil
+}
+
+// Accept takes a connection of another frontend.
+func (s *stream) Accept() (net.Conn, error) { return s.keep(s.Listener.Accept()) }
 
 // Dial connects to another frontend.
 func (s *stream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout) // raft has no context to offer
 	defer cancel()
-	return s.dial(ctx, string(addr))
+	return s.keep(s.dial(ctx, string(addr)))
 }
+
+// Close ends the listener and every connection.
+func (s *stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for c := range s.open {
+		_ = c.Conn.Close() // nobody is left to hear of it
+	}
+	clear(s.open)
+	return s.Listener.Close()
+}
+
+// Addr is the address that others use, which need not be the one bound.
+func (s *stream) Addr() net.Addr { return s.addr }
 
 // advertised is a host:port that is resolved by who dials it.
 type advertised string
