@@ -191,7 +191,7 @@ func (a *Audit) truncation(in Input) *raftlogv1.Command {
 
 // examine finds what of a partition has to be looked at.
 func (a *Audit) examine(in Input, l ledger.View, p kafka.Partition) (Probe, bool) {
-	sure := lost(l, p)
+	sure := Lost(l, p)
 	ask := sure
 	if len(l.Ranges) > crowdedRanges {
 		ask = ask.Union(holes(l).Below(p.StableEnd))
@@ -223,10 +223,11 @@ func (a *Audit) stuck(in Input, l ledger.View, p kafka.Partition) bool {
 	return true
 }
 
-// lost is the unsettled offsets that the group will not deliver again: below
+// Lost is the unsettled offsets that the group will not deliver again: below
 // its start offset, below the log's start, and below the log's end when the
-// group has no lag. What lies at or above the last stable offset is open.
-func lost(l ledger.View, p kafka.Partition) offsets.Set {
+// group has no lag. What lies at or above the last stable offset is open. The
+// ledger must not be older than p.
+func Lost(l ledger.View, p kafka.Partition) offsets.Set {
 	bound := max(p.Position.Start, p.Log.Start)
 	if p.Lag == 0 {
 		bound = max(bound, p.End)

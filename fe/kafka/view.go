@@ -24,21 +24,6 @@ type Partition struct {
 	Position
 }
 
-// TotalLag is the sum over partitions; not known while the broker cannot tell.
-// A nil view knows nothing.
-func (v *View) TotalLag() (total int64, known bool) {
-	if v == nil || v.Err != nil {
-		return 0, false
-	}
-	for _, p := range v.Partitions {
-		if p.Lag < 0 {
-			return 0, false
-		}
-		total += p.Lag
-	}
-	return total, true
-}
-
 // Look takes a view of the topic and the group. It ends within twice
 // CheckTimeout; failures are in the view.
 func (c *Client) Look(ctx context.Context, group, topic string) *View {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shoal/fe/state/jobs"
+	"shoal/fe/verdict"
 	adminv1 "shoal/proto/admin/v1"
 	backendv1 "shoal/proto/backend/v1"
 )
@@ -21,7 +22,7 @@ func (m *Manager) List(_ context.Context, all bool) ([]*adminv1.Job, error) {
 			Id: job.Id, Database: job.DatabaseName, Name: job.Name, Table: job.TableName, State: jobs.StateName(job.State), Reason: job.Reason,
 			Verdict: l.verdict.Text, LoadedRows: job.Counters.GetLoadedRows(), ErrorRows: job.Counters.GetErrorRows(), Tasks: uint32(len(job.Tasks)),
 		}
-		if total, known := l.view.TotalLag(); known {
+		if total, known := verdict.Lag(l.view, l.ledgers); known {
 			listed.Lag = &total
 		}
 		out = append(out, listed)

@@ -58,7 +58,8 @@ type look struct {
 	verdict verdict.Verdict
 }
 
-// lookAt gathers what is known of a job.
+// lookAt gathers what is known of a job: the view before the ledgers, so that
+// these have all that the group was done with.
 func (m *Manager) lookAt(job *raftlogv1.Job, zone *time.Location) look {
 	l := look{job: job, view: m.auditor.View(job.Id), tasks: m.cfg.Backends.Tasks(job.Id)}
 	taken := 0

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal/fe/auditor"
 	"shoal/fe/backend"
 	"shoal/fe/kafka"
 	"shoal/fe/schedule"
@@ -51,6 +52,7 @@ const (
 	LedgerFull    Kind = "ledger_full"
 	Stuck         Kind = "partition_stuck"
 	Starting      Kind = "starting"
+	Checking      Kind = "checking"
 	Idle          Kind = "idle"
 	Loading       Kind = "loading"
 )
@@ -79,7 +81,7 @@ type Verdict struct {
 type Input struct {
 	Now      time.Time
 	Job      *raftlogv1.Job
-	Ledgers  []ledger.View
+	Ledgers  []ledger.View           // not older than View
 	Tasks    []*backendv1.TaskStatus // of live backends, any epoch
 	Refused  map[schedule.Ref]string // tasks that backends did not take
 	Backends []backend.Status
@@ -251,16 +253,19 @@ func starting(in *Input) *Verdict {
 	}
 	text := fmt.Sprintf("Tasks join the share group, %d of %d.", joined, len(in.Job.Tasks))
 	if in.Now.Sub(time.UnixMilli(youngest)) > startingFor {
-		return &Verdict{Starting, Bad, fmt.Sprintf("%s None has joined for %s.", text, in.Now.Sub(time.UnixMilli(youngest)).Round(time.Second))}
+		return &Verdict{Starting, Bad, fmt.Sprintf("%s They were placed %s ago.", text, in.Now.Sub(time.UnixMilli(youngest)).Round(time.Second))}
 	}
 	return &Verdict{Starting, Busy, text}
 }
 
 // idle: the group has no lag.
 func idle(in *Input) *Verdict {
-	total, known := in.View.TotalLag()
+	total, known := Lag(in.View, in.Ledgers)
 	if !known || total > 0 || in.History.RowsPerSecond > 0 {
 		return nil
+	}
+	if v := checking(in); v != nil {
+		return v
 	}
 	last := int64(0)
 	for _, s := range in.Tasks {
@@ -273,13 +278,54 @@ func idle(in *Input) *Verdict {
 	return &Verdict{Idle, OK, text}
 }
 
+// checking: the group is done with offsets that are not settled, and the
+// auditor has them read.
+func checking(in *Input) *Verdict {
+	for _, l := range in.Ledgers {
+		p, ok := in.View.Partitions[l.Partition]
+		if !ok || kafka.TopicID(l.TopicID) != in.View.Topic.ID {
+			continue
+		}
+		if lost := auditor.Lost(l, p); len(lost) > 0 {
+			return &Verdict{Checking, Busy, fmt.Sprintf("The group will not deliver %s of partition %d again, from %d on, which are not settled: a backend looks at what they hold.",
+				count(int(lost.Count()), "offset"), l.Partition, lost[0].First)}
+		}
+	}
+	return nil
+}
+
 // loading is what holds when no rule does.
 func loading(in *Input) *Verdict {
 	text := fmt.Sprintf("Loading %.0f rows/s with %s", in.History.RowsPerSecond, count(len(in.Tasks), "task"))
-	if total, known := in.View.TotalLag(); known {
+	if total, known := Lag(in.View, in.Ledgers); known {
 		text += fmt.Sprintf("; lag %d", total)
 	}
 	return &Verdict{Loading, OK, text + "."}
+}
+
+// Lag is the records of all partitions that the group is not done with; not
+// known while the broker cannot tell. Of a partition that the group has no
+// state for, which an empty new one is, it is known if all of the log is
+// settled. view may be nil.
+func Lag(view *kafka.View, ledgers []ledger.View) (total int64, known bool) {
+	if view == nil || view.Err != nil {
+		return 0, false
+	}
+	settled := make(map[int32]int64)
+	for _, l := range ledgers {
+		if kafka.TopicID(l.TopicID) == view.Topic.ID {
+			settled[l.Partition] = l.Settled
+		}
+	}
+	for id, p := range view.Partitions {
+		switch {
+		case p.Lag >= 0:
+			total += p.Lag
+		case settled[id] < p.End:
+			return 0, false
+		}
+	}
+	return total, true
 }
 
 // notes are sentences to add to a job that should load: what it had to do

@@ -134,6 +134,17 @@ func TestOf(t *testing.T) {
 			still(in, time.Hour)
 			partition(in, kafka.Partition{Log: kafka.Log{End: 50, StableEnd: 50}, Position: kafka.Position{Start: 50}})
 		}, verdict.Idle, verdict.OK, "none since 2026-11-30 11:58:30."},
+		{"an empty partition that the group does not know", func(in *verdict.Input) {
+			still(in, time.Hour)
+			partition(in, kafka.Partition{Log: kafka.Log{End: 50, StableEnd: 50}, Position: kafka.Position{Start: -1, Lag: -1}})
+		}, verdict.Idle, verdict.OK, "All loaded"},
+		{"unknown lag", func(in *verdict.Input) {
+			partition(in, kafka.Partition{Log: kafka.Log{End: 60, StableEnd: 60}, Position: kafka.Position{Start: -1, Lag: -1}})
+		}, verdict.Loading, verdict.OK, "2 tasks."},
+		{"done with, not settled", func(in *verdict.Input) {
+			still(in, 0)
+			partition(in, kafka.Partition{Log: kafka.Log{End: 60, StableEnd: 60}, Position: kafka.Position{Start: 60}})
+		}, verdict.Checking, verdict.Busy, "10 offsets of partition 0 again, from 50 on"},
 		{"what was lost is told", func(in *verdict.Input) { in.Ledgers[0].Expired = 12 }, verdict.Loading, verdict.OK, "12 offsets of partition 0 expired"},
 		{"created again", func(in *verdict.Input) { in.View.Topic.ID = kafka.TopicID{2} }, verdict.Loading, verdict.OK, "The topic was created again"},
 		{"few tasks", func(in *verdict.Input) { in.Job.Tasks, in.Tasks = in.Job.Tasks[:1], in.Tasks[:1] }, verdict.Loading, verdict.OK, "1 task for 1 partition"},
