@@ -38,8 +38,7 @@ func (e *NotLeaderError) Error() string {
 
 // Propose carries out a command, and returns once it is durable on a majority
 // and applied here. The error is a NotLeaderError, ErrClosed, ErrFateUnknown or
-// the context's; after ErrFateUnknown and the last the command may have been
-// carried out.
+// the context's; after the last two the command may have been carried out.
 // What the command itself came to is in the Result. It is stamped with the time
 // if it has none, and belongs to the Store from then on. Concurrent proposals
 // share fsyncs.

@@ -15,99 +15,105 @@ import (
 	typesv1 "shoal/proto/types/v1"
 )
 
-// TestCommitTxns takes the rules of a commit one by one: prepare brings the
-// cluster into a state, ask is the txn that is judged.
+// A commitRule is a case of the rules of a commit: prepare brings the cluster
+// into a state, ask is the txn that is judged.
+type commitRule struct {
+	name    string
+	prepare func(c *cluster)
+	ask     func(c *cluster) *frontendv1.CommitTxnRequest
+	outcome frontendv1.Outcome
+	reason  string
+	// last tells whether ask is then the last txn of its task.
+	last bool
+}
+
+var commitRules = []commitRule{
+	{name: "new txn", ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: committed, last: true},
+	{name: "same number, same digest", prepare: func(c *cluster) { c.commit(c.txn(0, 1, [2]int64{0, 9})) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: committed, last: true},
+	{name: "same number, other digest", prepare: func(c *cluster) { c.commit(c.txn(0, 1, [2]int64{0, 9})) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{10, 19}) }, outcome: superseded,
+		reason: "number 1", last: true},
+	{name: "lower number", prepare: func(c *cluster) { c.commit(c.txn(0, 5, [2]int64{0, 9})) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 4, [2]int64{10, 19}) }, outcome: superseded, reason: "number 5"},
+	{name: "lost answer, job paused meanwhile", prepare: func(c *cluster) {
+		c.commit(c.txn(0, 1, [2]int64{0, 9}))
+		c.changeJob(raftlogv1.JobState_JOB_STATE_PAUSED)
+	}, ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: committed, last: true},
+	{name: "lost answer, task placed anew meanwhile", prepare: func(c *cluster) {
+		c.commit(c.txn(0, 1, [2]int64{0, 9}))
+		c.changeJob(raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE)
+	}, ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: committed, last: true},
+	{name: "old epoch", prepare: func(c *cluster) {
+		c.changeJob(raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE)
+	}, ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: fenced, reason: "at epoch"},
+	{name: "epoch that was not given yet", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		req := c.txn(0, 1, [2]int64{0, 9})
+		req.Epoch += 1000
+		return req
+	}, outcome: fenced, reason: "at epoch"},
+	{name: "nothing at all", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		return &frontendv1.CommitTxnRequest{}
+	}, outcome: fenced, reason: "does not exist"},
+	{name: "only a task", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		return &frontendv1.CommitTxnRequest{JobId: c.job, TaskId: c.tasks[0].Id}
+	}, outcome: superseded, last: true}, // it equals the zero of a task without txns
+	{name: "job paused", prepare: func(c *cluster) { c.changeJob(raftlogv1.JobState_JOB_STATE_PAUSED) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: aborted, reason: "job j is PAUSED", last: true},
+	{name: "job stopped", prepare: func(c *cluster) { c.changeJob(raftlogv1.JobState_JOB_STATE_STOPPED) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: fenced, reason: "does not exist"},
+	{name: "table dropped", prepare: func(c *cluster) {
+		c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropTable{DropTable: &raftlogv1.DropTable{TableId: c.table}}})
+	}, ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: aborted, reason: "was dropped", last: true},
+	{name: "other table", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		req := c.txn(0, 1, [2]int64{0, 9})
+		req.TableId++
+		return req
+	}, outcome: aborted, reason: "loads into table", last: true},
+	{name: "unknown schema version", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		req := c.txn(0, 1, [2]int64{0, 9})
+		req.SchemaVersion = 2
+		return req
+	}, outcome: aborted, reason: "no schema version 2", last: true},
+	{name: "other generation", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		req := c.txn(0, 1, [2]int64{0, 9})
+		req.Generation = 2
+		return req
+	}, outcome: fenced, reason: "generation 1", last: true},
+	{name: "missing ledger", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		req := c.txn(0, 1, [2]int64{0, 9})
+		req.Partitions[0].Partition = 2
+		return req
+	}, outcome: wait, reason: "no ledger yet"},
+	{name: "conflict with another task", prepare: func(c *cluster) { c.commit(c.txn(1, 1, [2]int64{5, 9})) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 7}) }, outcome: conflict, reason: "loaded already", last: true},
+	{name: "void then loaded", prepare: func(c *cluster) { c.commit(c.void(1, 1, [2]int64{0, 9})) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 7}) }, outcome: committed, last: true},
+	{name: "void over loaded", prepare: func(c *cluster) { c.commit(c.txn(1, 1, [2]int64{0, 9})) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.void(0, 1, [2]int64{0, 19}) }, outcome: committed, last: true},
+	{name: "log truncated", prepare: func(c *cluster) { c.commit(c.txn(1, 1, [2]int64{0, 9})) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+			req := c.txn(0, 1, [2]int64{5, 12})
+			req.Partitions[0].Loaded[0].LeaderEpoch = 2
+			return req
+		}, outcome: diverged, reason: "log of partition 0 was truncated", last: true},
+	{name: "too many ranges", prepare: func(c *cluster) { crowd(c, 1) },
+		ask:     func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{9000, 9001}) },
+		outcome: wait, reason: "128 settled ranges"},
+	{name: "too many ranges, but helps", prepare: func(c *cluster) { crowd(c, 1) },
+		ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+			return c.txn(0, 1, [2]int64{0, 0}, [2]int64{9000, 9001})
+		},
+		outcome: committed, last: true},
+	{name: "too many error rows", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		return withErrors(c.txn(0, 1, [2]int64{0, 9}), 6)
+	}, outcome: aborted, reason: "more than max_error_number 5", last: true},
+}
+
+// TestCommitTxns takes the rules of a commit one by one, and asks each txn
+// twice.
 func TestCommitTxns(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		prepare func(c *cluster)
-		ask     func(c *cluster) *frontendv1.CommitTxnRequest
-		outcome frontendv1.Outcome
-		reason  string
-		// moves tells whether the task's last number becomes that of ask.
-		moves bool
-	}{
-		{name: "new txn", ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: committed, moves: true},
-		{name: "same number, same digest", prepare: func(c *cluster) { c.commit(c.txn(0, 1, [2]int64{0, 9})) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: committed, moves: true},
-		{name: "same number, other digest", prepare: func(c *cluster) { c.commit(c.txn(0, 1, [2]int64{0, 9})) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{10, 19}) }, outcome: superseded,
-			reason: "number 1", moves: true},
-		{name: "lower number", prepare: func(c *cluster) { c.commit(c.txn(0, 5, [2]int64{0, 9})) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 4, [2]int64{10, 19}) }, outcome: superseded, reason: "number 5"},
-		{name: "lost answer, job paused meanwhile", prepare: func(c *cluster) {
-			c.commit(c.txn(0, 1, [2]int64{0, 9}))
-			c.changeJob(raftlogv1.JobState_JOB_STATE_PAUSED)
-		}, ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: committed, moves: true},
-		{name: "lost answer, task placed anew meanwhile", prepare: func(c *cluster) {
-			c.commit(c.txn(0, 1, [2]int64{0, 9}))
-			c.changeJob(raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE)
-		}, ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: committed, moves: true},
-		{name: "old epoch", prepare: func(c *cluster) {
-			c.changeJob(raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE)
-		}, ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: fenced, reason: "at epoch"},
-		{name: "epoch that was not given yet", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-			req := c.txn(0, 1, [2]int64{0, 9})
-			req.Epoch += 1000
-			return req
-		}, outcome: fenced, reason: "at epoch"},
-		{name: "nothing at all", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-			return &frontendv1.CommitTxnRequest{}
-		}, outcome: fenced, reason: "does not exist"},
-		{name: "only a task", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-			return &frontendv1.CommitTxnRequest{JobId: c.job, TaskId: c.tasks[0].Id}
-		}, outcome: superseded, moves: true}, // it equals the zero of a task without txns
-		{name: "job paused", prepare: func(c *cluster) { c.changeJob(raftlogv1.JobState_JOB_STATE_PAUSED) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: aborted, reason: "job j is PAUSED", moves: true},
-		{name: "job stopped", prepare: func(c *cluster) { c.changeJob(raftlogv1.JobState_JOB_STATE_STOPPED) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: fenced, reason: "does not exist"},
-		{name: "table dropped", prepare: func(c *cluster) {
-			c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropTable{DropTable: &raftlogv1.DropTable{TableId: c.table}}})
-		}, ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 9}) }, outcome: aborted, reason: "was dropped", moves: true},
-		{name: "other table", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-			req := c.txn(0, 1, [2]int64{0, 9})
-			req.TableId++
-			return req
-		}, outcome: aborted, reason: "loads into table", moves: true},
-		{name: "unknown schema version", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-			req := c.txn(0, 1, [2]int64{0, 9})
-			req.SchemaVersion = 2
-			return req
-		}, outcome: aborted, reason: "no schema version 2", moves: true},
-		{name: "other generation", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-			req := c.txn(0, 1, [2]int64{0, 9})
-			req.Generation = 2
-			return req
-		}, outcome: fenced, reason: "generation 1", moves: true},
-		{name: "missing ledger", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-			req := c.txn(0, 1, [2]int64{0, 9})
-			req.Partitions[0].Partition = 2
-			return req
-		}, outcome: wait, reason: "no ledger yet"},
-		{name: "conflict with another task", prepare: func(c *cluster) { c.commit(c.txn(1, 1, [2]int64{5, 9})) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 7}) }, outcome: conflict, reason: "loaded already", moves: true},
-		{name: "void then loaded", prepare: func(c *cluster) { c.commit(c.void(1, 1, [2]int64{0, 9})) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 7}) }, outcome: committed, moves: true},
-		{name: "void over loaded", prepare: func(c *cluster) { c.commit(c.txn(1, 1, [2]int64{0, 9})) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.void(0, 1, [2]int64{0, 19}) }, outcome: committed, moves: true},
-		{name: "log truncated", prepare: func(c *cluster) { c.commit(c.txn(1, 1, [2]int64{0, 9})) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-				req := c.txn(0, 1, [2]int64{5, 12})
-				req.Partitions[0].Loaded[0].LeaderEpoch = 2
-				return req
-			}, outcome: diverged, reason: "log of partition 0 was truncated", moves: true},
-		{name: "too many ranges", prepare: func(c *cluster) { crowd(c, 1) },
-			ask:     func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{9000, 9001}) },
-			outcome: wait, reason: "128 settled ranges"},
-		{name: "too many ranges, but helps", prepare: func(c *cluster) { crowd(c, 1) },
-			ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-				return c.txn(0, 1, [2]int64{0, 0}, [2]int64{9000, 9001})
-			},
-			outcome: committed, moves: true},
-		{name: "too many error rows", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
-			return withErrors(c.txn(0, 1, [2]int64{0, 9}), 6)
-		}, outcome: aborted, reason: "more than max_error_number 5", moves: true},
-	} {
+	for _, tt := range commitRules {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCluster(t)
 			if tt.prepare != nil {
@@ -119,13 +125,13 @@ func TestCommitTxns(t *testing.T) {
 			if got.Outcome != tt.outcome || !strings.Contains(got.Reason, tt.reason) {
 				t.Fatalf("answer = %v, want %v with %q", got, tt.outcome, tt.reason)
 			}
-			if moved := lastNumber(c, req); moved != tt.moves {
-				t.Errorf("the task's last number moved: %v, want %v", moved, tt.moves)
+			if moved := lastNumber(c, req); moved != tt.last {
+				t.Errorf("it is the last txn of its task: %v, want %v", moved, tt.last)
 			}
 			if !proto.Equal(req, before) {
 				t.Errorf("the request became %v", req)
 			}
-			checkRepeated(c, req, got, tt.moves)
+			checkRepeated(c, req, got, tt.last)
 		})
 	}
 }

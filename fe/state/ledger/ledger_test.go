@@ -120,6 +120,11 @@ func TestCrowdedPartitionWaits(t *testing.T) {
 			t.Errorf("%s: wait = %v, want %v", tt.name, got, tt.wait)
 		}
 	}
+	// The auditor may settle what it proves at any time.
+	l.Settle(void([2]int64{3000, 3000}, [2]int64{3002, 3002}), 2)
+	if l.Check(loaded(1, [2]int64{12, 13})).Wait {
+		t.Error("above the limit, a txn that adds no range waits")
+	}
 }
 
 func TestEpochsAreBounded(t *testing.T) {
