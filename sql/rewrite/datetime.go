@@ -245,20 +245,20 @@ func (p *printer) extract(n *tidb.FuncCallExpr) string {
 	return "date_part(" + duckdb.QuoteString(strings.ToLower(unit.String())) + ", " + timestamp(p.expr(n.Args[1])) + ")"
 }
 
-// convertZone prints CONVERT_TZ with literal zones: names, or offsets, which
+// convertZone prints CONVERT_TZ with known zones: names, or offsets, which
 // DuckDB does not know.
 func (p *printer) convertZone(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 3 {
 		return ""
 	}
 	moved := timestamp(p.expr(n.Args[0]))
-	moved = fromZone(moved, n.Args[1])
-	return toZone(moved, n.Args[2])
+	moved = p.fromZone(moved, n.Args[1])
+	return p.toZone(moved, n.Args[2])
 }
 
 // fromZone prints the UTC of a time in a zone.
-func fromZone(expr string, zone tidb.ExprNode) string {
-	name, seconds, named := zoneOf(zone)
+func (p *printer) fromZone(expr string, zone tidb.ExprNode) string {
+	name, seconds, named := p.zoneOf(zone)
 	if named {
 		return "timezone('UTC', timezone(" + duckdb.QuoteString(name) + ", " + expr + "))"
 	}
@@ -266,18 +266,21 @@ func fromZone(expr string, zone tidb.ExprNode) string {
 }
 
 // toZone prints the time in a zone of a UTC.
-func toZone(expr string, zone tidb.ExprNode) string {
-	name, seconds, named := zoneOf(zone)
+func (p *printer) toZone(expr string, zone tidb.ExprNode) string {
+	name, seconds, named := p.zoneOf(zone)
 	if named {
 		return "timezone(" + duckdb.QuoteString(name) + ", timezone('UTC', " + expr + "))"
 	}
 	return fmt.Sprintf("(%s + to_seconds(%d))", expr, seconds)
 }
 
-func zoneOf(node tidb.ExprNode) (name string, seconds int, named bool) {
+func (p *printer) zoneOf(node tidb.ExprNode) (name string, seconds int, named bool) {
 	name, ok := stringLiteral(node)
+	if variable, is := node.(*tidb.VariableExpr); is {
+		name, ok = p.variableValue(variable).(string)
+	}
 	if !ok {
-		unsupported("a time zone that is no literal")
+		unsupported("a time zone that is neither a literal nor a variable")
 	}
 	if strings.EqualFold(name, "SYSTEM") {
 		return "UTC", 0, false

@@ -260,11 +260,16 @@ func truth(node tidb.ExprNode, printed string) string {
 }
 
 func (p *printer) variable(n *tidb.VariableExpr) string {
+	return value(p.variableValue(n))
+}
+
+// variableValue asks the session for a variable.
+func (p *printer) variableValue(n *tidb.VariableExpr) any {
 	if n.Value != nil {
 		unsupported("assigning @%s in a query (SET does)", n.Name)
 	}
 	if !n.IsSystem {
-		return value(p.session.UserVariable(n.Name))
+		return p.session.UserVariable(n.Name)
 	}
 	scope := ast.NoScope
 	if n.ExplicitScope {
@@ -277,7 +282,7 @@ func (p *printer) variable(n *tidb.VariableExpr) string {
 	if err != nil {
 		panic(fault{err})
 	}
-	return value(v)
+	return v
 }
 
 // value prints what the session answered.
@@ -289,6 +294,8 @@ func value(v any) string {
 		return quoteText(v)
 	case float64:
 		return strconv.FormatFloat(v, 'e', -1, 64)
+	case Decimal:
+		return string(v)
 	}
 	return "CAST(" + fmt.Sprint(v) + " AS BIGINT)"
 }

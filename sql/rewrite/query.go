@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"fmt"
 	"strings"
 
 	tidb "github.com/pingcap/tidb/pkg/parser/ast"
@@ -354,6 +355,21 @@ func (p *printer) limit(n *tidb.Limit) string {
 		limit += " OFFSET " + p.expr(n.Offset)
 	}
 	return limit
+}
+
+// selectLimit prints the session's limit for a query that has none of its own.
+func (p *printer) selectLimit(node tidb.Node) string {
+	var own *tidb.Limit
+	switch n := node.(type) {
+	case *tidb.SelectStmt:
+		own = n.Limit
+	case *tidb.SetOprStmt:
+		own = n.Limit
+	}
+	if own != nil || p.session.SelectLimit == nil {
+		return ""
+	}
+	return fmt.Sprintf(" LIMIT %d", *p.session.SelectLimit)
 }
 
 func (p *printer) windows(specs []tidb.WindowSpec) string {

@@ -38,11 +38,16 @@ type Session struct {
 	LastInsertID int64
 	RowCount     int64
 	FoundRows    int64
+	// SelectLimit is how many rows a SELECT without LIMIT returns, nil for all.
+	SelectLimit *uint64
 	// SystemVariable and UserVariable return nil for NULL, an int64, a uint64,
-	// a float64 or a string. An error is passed on.
+	// a float64, a Decimal or a string. An error is passed on.
 	SystemVariable func(scope ast.Scope, name string) (any, error)
 	UserVariable   func(name string) any
 }
+
+// Decimal is an exact number in SQL's spelling.
+type Decimal string
 
 // Result is the query for the engine and the tables it reads, each once, in
 // the order met. Foreign is nil for MySQL's spelling. A query that is none
@@ -75,7 +80,7 @@ var parsers = sync.Pool{New: func() any { return parser.New() }}
 func Select(text string, session *Session) (Result, error) {
 	stmt, syntax := parseQuery(text)
 	if syntax == nil {
-		return printed(session, func(p *printer) string { return p.query(stmt) })
+		return printed(session, func(p *printer) string { return p.query(stmt) + p.selectLimit(stmt) })
 	}
 	tokens, err := parse.Lex(text)
 	if err != nil {

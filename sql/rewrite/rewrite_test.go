@@ -32,10 +32,14 @@ func session(db string) *rewrite.Session {
 				return int64(1), nil
 			case "sql_mode":
 				return string(scope) + "MODE", nil
+			case "time_zone":
+				return "SYSTEM", nil
 			}
 			return nil, fmt.Errorf("%w '%s'", errUnknownVariable, name)
 		},
-		UserVariable: func(name string) any { return map[string]any{"a": int64(5), "s": "it's", "f": 1.5}[name] },
+		UserVariable: func(name string) any {
+			return map[string]any{"a": int64(5), "s": "it's", "f": 1.5, "d": rewrite.Decimal("1.50")}[name]
+		},
 	}
 }
 
@@ -129,6 +133,24 @@ func TestSelect(t *testing.T) {
 			return strings.TrimSuffix(out.String(), "\n")
 		})
 	})
+}
+
+func TestSelectLimit(t *testing.T) {
+	two := uint64(2)
+	limited := session("d")
+	limited.SelectLimit = &two
+	for query, want := range map[string]string{
+		"SELECT id FROM t":                                " LIMIT 2",
+		"SELECT id FROM t LIMIT 5":                        " LIMIT 5",
+		"SELECT 1 UNION SELECT 2 ORDER BY 1":              " NULLS FIRST LIMIT 2",
+		"SELECT COUNT(*) FROM (SELECT id FROM t) AS x":    `) AS "x" LIMIT 2`,
+		"SELECT id FROM t WHERE id IN (SELECT id FROM t)": ")) LIMIT 2",
+	} {
+		result, err := rewrite.Select(query, limited)
+		if err != nil || !strings.HasSuffix(result.SQL, want) || strings.Count(result.SQL, "LIMIT") != 1 {
+			t.Errorf("%s became %s, %v; want it to end in %s", query, result.SQL, err, want)
+		}
+	}
 }
 
 func TestErrors(t *testing.T) {
