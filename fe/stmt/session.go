@@ -125,6 +125,7 @@ var lists = map[ast.List][]string{
 	ast.ProcedureStatus: {"Db", "Name", "Type", "Language", "Definer", "Modified", "Created", "Security_type", "Comment", "character_set_client", "collation_connection", "Database Collation"},
 	ast.FunctionStatus:  {"Db", "Name", "Type", "Language", "Definer", "Modified", "Created", "Security_type", "Comment", "character_set_client", "collation_connection", "Database Collation"},
 	ast.OpenTables:      {"Database", "Table", "In_use", "Name_locked"},
+	ast.Catalogs:        {"CatalogId", "CatalogName", "Type", "IsCurrent", "CreateTime", "LastUpdateTime", "Comment"},
 }
 
 func (e *Executor) showList(stmt *ast.ShowList) (*result.Table, error) {
@@ -154,6 +155,9 @@ func (e *Executor) showList(stmt *ast.ShowList) (*result.Table, error) {
 			}
 			t.Rows = append(t.Rows, texts(c.Name, c.Charset, strconv.FormatInt(c.ID, 10), isDefault, "Yes", "1")...)
 		}
+	case ast.Catalogs:
+		t.Columns[0].Type = "bigint"
+		t.Rows = texts("0", "internal", "internal", "yes", "UNRECORDED", "NULL", "Doris internal catalog")
 	case ast.Privileges:
 		t.Rows = texts("All", "Everything", "What root may")
 	}

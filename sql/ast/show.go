@@ -93,6 +93,7 @@ const (
 	OpenTables      List = "OPEN TABLES"
 	Frontends       List = "FRONTENDS"
 	Backends        List = "BACKENDS"
+	Catalogs        List = "CATALOGS"
 )
 
 // ShowList is SHOW of one List. DB is set by FROM where that is allowed.

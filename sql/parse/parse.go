@@ -20,7 +20,8 @@ import (
 
 // Parse reads one statement, which may end in semicolons. Executable comments
 // are part of it up to MySQL version 5.7.99. The error is a *SyntaxError or
-// an *InvalidError; an empty text is a *SyntaxError.
+// an *InvalidError; an empty text is a *SyntaxError, and nothing but comments,
+// such as an executable one for a newer server, is nothing to do.
 func Parse(text string) (stmt ast.Stmt, err error) {
 	unwrapped, syntax := unwrap(text)
 	if syntax != nil {
@@ -43,6 +44,9 @@ func Parse(text string) (stmt ast.Stmt, err error) {
 			stmt, err = nil, f.err
 		}
 	}()
+	if p.peek().Kind == EndOfText && strings.Trim(text, "; \t\r\n") != "" {
+		return &ast.NoOp{What: "COMMENT"}, nil
+	}
 	stmt = p.statement()
 	if p.peek().Kind != EndOfText {
 		p.fail("expected the end of the statement,")

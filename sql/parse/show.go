@@ -155,6 +155,7 @@ var lists = map[ast.List][][]string{
 	ast.OpenTables:      {{"OPEN", "TABLES"}},
 	ast.Frontends:       {{"FRONTENDS"}},
 	ast.Backends:        {{"BACKENDS"}},
+	ast.Catalogs:        {{"CATALOGS"}},
 }
 
 func (p *parser) list() (ast.List, bool) {

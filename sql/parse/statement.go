@@ -198,6 +198,7 @@ func (p *parser) drop() ast.Stmt {
 	case p.accept("TABLE"):
 		d := &ast.DropTable{IfExists: p.accept("IF", "EXISTS"), Table: p.table()}
 		d.Force = p.accept("FORCE")
+		p.acceptOne("CASCADE", "RESTRICT")
 		return d
 	}
 	return p.unsupportedAfter("DROP")
