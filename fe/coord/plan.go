@@ -2,6 +2,8 @@ package coord
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,18 +60,29 @@ func (c *Coordinator) resolve(st *state.State, s *session.Session, p *plan, name
 		return c.resolveInformationSchema(st, s, p, name)
 	}
 	db := st.Database(name.DB)
-	if db == nil {
+	switch {
+	case db == nil && slices.Contains(mysqlSchemas, strings.ToLower(name.DB)):
+		return noSuchTable(name)
+	case db == nil:
 		return errno.New(errno.UnknownDatabase, "Unknown database '%s'", name.DB)
 	}
 	t := st.Table(db.Id, name.Name)
 	if t == nil {
-		return errno.New(errno.NoSuchTable, "Table '%s.%s' doesn't exist", name.DB, name.Name)
+		return noSuchTable(name)
 	}
 	var paths []string
 	for _, r := range st.Rowsets(t.Id) {
 		paths = append(paths, r.Rowset.Path)
 	}
 	return p.add(name, infoschema.Current(t), paths, nil)
+}
+
+// mysqlSchemas are MySQL's own, of which Shoal has none. Clients look into
+// them for what a server may not have yet, so only the table is missing.
+var mysqlSchemas = []string{"mysql", "performance_schema", "sys"}
+
+func noSuchTable(name ast.Name) error {
+	return errno.New(errno.NoSuchTable, "Table '%s.%s' doesn't exist", name.DB, name.Name)
 }
 
 func (c *Coordinator) resolveInformationSchema(st *state.State, s *session.Session, p *plan, name ast.Name) error {
@@ -84,7 +97,7 @@ func (c *Coordinator) resolveInformationSchema(st *state.State, s *session.Sessi
 	}
 	table := infoschema.Lookup(name.Name)
 	if table == nil {
-		return errno.New(errno.NoSuchTable, "Table '%s.%s' doesn't exist", infoschema.Schema, name.Name)
+		return noSuchTable(name)
 	}
 	return p.add(name, table.Schema(), nil, table.Rows(c.picture(st, s)))
 }
@@ -154,6 +167,7 @@ func (c *Coordinator) rewriteSession(s *session.Session, zone string) *rewrite.S
 		Now:          time.Now().In(engine.Location(zone)),
 		RowCount:     s.RowCount,
 		FoundRows:    s.FoundRows,
+		SelectLimit:  selectLimit(s),
 		SystemVariable: func(scope ast.Scope, name string) (any, error) {
 			from := session.SessionScope
 			if scope == ast.Global {
@@ -164,6 +178,15 @@ func (c *Coordinator) rewriteSession(s *session.Session, zone string) *rewrite.S
 		},
 		UserVariable: func(name string) any { return plain(s.UserVar(name)) },
 	}
+}
+
+// selectLimit is nil for sessions that did not set one.
+func selectLimit(s *session.Session) *uint64 {
+	limit := s.SelectLimit()
+	if limit > math.MaxInt64 {
+		return nil
+	}
+	return &limit
 }
 
 // plain is a value as the rewriter takes it.
@@ -179,6 +202,8 @@ func plain(v literal.Value) any {
 		if n, ok := v.Whole(); ok {
 			return n
 		}
+	case literal.KindDecimal:
+		return rewrite.Decimal(v.Text())
 	case literal.KindFloat:
 		if f, err := strconv.ParseFloat(v.Text(), 64); err == nil {
 			return f
