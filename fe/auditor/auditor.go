@@ -165,8 +165,15 @@ func (a *Auditor) round(ctx context.Context, audit *Audit, jobID uint64) (live, 
 	}
 	a.keep(jobID, view)
 	job, after := a.read(jobID)
-	if job == nil || !loads(job) || view.Err != nil {
-		return job != nil, false
+	if job == nil {
+		return false, false
+	}
+	if !loads(job) {
+		*audit = *New() // what was seen before a pause says nothing after it
+		return true, false
+	}
+	if view.Err != nil {
+		return true, false
 	}
 	plan := audit.Plan(Input{Now: time.Now(), Job: job, Before: before, After: after, View: view})
 	for _, command := range plan.Commands {

@@ -196,6 +196,29 @@ func TestAuditorPausesOnLostRecords(t *testing.T) {
 	})
 }
 
+// What was seen before a pause does not confirm what is seen after it: RESUME
+// pins the group anew, and the first view after it may be older.
+func TestAuditorForgetsOverAPause(t *testing.T) {
+	audited(t, 10, func(t *testing.T, b *bench) {
+		change := func(to raftlogv1.JobState) {
+			b.apply(&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{JobId: b.jobID, To: to}}})
+		}
+		b.pin(6)
+		time.Sleep(confirmAfter / 2)
+		change(raftlogv1.JobState_JOB_STATE_PAUSED)
+		time.Sleep(2 * confirmAfter)
+		change(raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE)
+		time.Sleep(confirmAfter / 2)
+		if job, _ := b.job(); job.State == raftlogv1.JobState_JOB_STATE_PAUSED {
+			t.Fatalf("paused again at once: %s", job.Reason)
+		}
+		time.Sleep(confirmAfter)
+		if job, _ := b.job(); job.State != raftlogv1.JobState_JOB_STATE_PAUSED {
+			t.Error("records that nobody delivers were forgotten")
+		}
+	})
+}
+
 func TestAuditorFollowsTheTopic(t *testing.T) {
 	audited(t, 5, func(t *testing.T, b *bench) {
 		cl, err := kgo.NewClient(append(b.options(), kgo.SeedBrokers(b.broker.ListenAddrs()...))...)

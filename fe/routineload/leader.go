@@ -141,7 +141,7 @@ func (m *Manager) observe(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for id, job := range live {
-		m.tracker.Observe(now, id, job.Counters.GetLoadedRows(), ledgers[id], m.auditor.View(id))
+		m.tracker.Observe(now, job, ledgers[id], m.auditor.View(id))
 	}
 	m.tracker.Retain(func(id uint64) bool { return live[id] != nil })
 	maps.DeleteFunc(m.setup, func(id uint64, _ string) bool { return live[id] == nil })

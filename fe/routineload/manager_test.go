@@ -292,6 +292,13 @@ func TestLifeOfAJob(t *testing.T) {
 		if tasks := b.must("SHOW ROUTINE LOAD TASK WHERE JobName = 'j'"); len(tasks.Rows) != 6 || !strings.Contains(at(tasks, 0, "DataSourceProperties"), `"phase":"polling"`) {
 			t.Errorf("SHOW TASK: %d rows", len(tasks.Rows))
 		}
+		listed, _ := b.manager.List(t.Context(), false)
+		if len(listed) != 1 || listed[0].GetLag() != 5 || listed[0].Tasks != 6 || listed[0].State != "RUNNING" {
+			t.Errorf("List = %v", listed)
+		}
+		if tasks, _ := b.manager.Tasks(t.Context(), job.Id); len(tasks) != 6 || tasks[0].Phase != "polling" || tasks[0].BackendId == 0 {
+			t.Errorf("Tasks = %v", tasks)
+		}
 		b.pauseAndResume(t)
 
 		b.must("STOP ROUTINE LOAD FOR j")
@@ -431,6 +438,24 @@ func TestUsersGroup(t *testing.T) {
 			t.Errorf("a group that another application reads by: %v", err)
 		}
 	})
+}
+
+func TestJobProperties(t *testing.T) {
+	stmt := create(t, `COLUMNS TERMINATED BY '|', COLUMNS(id)`, `, "max_filter_ratio"="0.5"`, "")
+	def, err := define(stmt, ordersTable, "SYSTEM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := jobProperty(&raftlogv1.Job{Load: def.load, Starts: make([]*raftlogv1.LedgerStart, 3)})
+	for _, want := range []string{`"column_separator":"'|'"`, `"columnToColumnExpr":"id"`, `"format":"csv"`, `"max_filter_ratio":"0.5"`,
+		`"desired_concurrent_number":"6"`, `"max_batch_rows":"20000000"`, `"timezone":"UTC"`, `"load_mode":"share_group"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("JobProperties has no %s: %s", want, text)
+		}
+	}
+	if strings.Contains(text, "jsonpaths") {
+		t.Errorf("JobProperties of a csv job: %s", text)
+	}
 }
 
 func TestSecretsAreHidden(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"shoal/fe/kafka"
 	"shoal/fe/state/ledger"
+	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
 // rateWindow is what rows per second are counted over.
@@ -14,7 +15,8 @@ const rateWindow = 10 * time.Second
 // nothing.
 type History struct {
 	RowsPerSecond float64
-	// Moved is when each ledger last settled an offset, or was first seen.
+	// Moved is when each ledger last settled an offset, had nothing to settle,
+	// or its job was not running.
 	Moved map[ledger.Key]time.Time
 	// BrokerAway is since when looks at topic and group fail; zero while they
 	// do not.
@@ -56,20 +58,24 @@ type settled struct {
 // NewTracker is a tracker that has seen nothing.
 func NewTracker() *Tracker { return &Tracker{jobs: make(map[uint64]*track)} }
 
-// Observe takes note of a job as it is now; loadedRows is its counter.
-func (t *Tracker) Observe(now time.Time, jobID uint64, loadedRows int64, ledgers []ledger.View, view *kafka.View) {
-	j := t.jobs[jobID]
+// Observe takes note of a job as it is now.
+func (t *Tracker) Observe(now time.Time, job *raftlogv1.Job, ledgers []ledger.View, view *kafka.View) {
+	j := t.jobs[job.Id]
 	if j == nil {
 		j = &track{settled: make(map[ledger.Key]settled)}
-		t.jobs[jobID] = j
+		t.jobs[job.Id] = j
 	}
-	j.rows = append(j.rows, sample{now, loadedRows})
+	if job.State != raftlogv1.JobState_JOB_STATE_RUNNING {
+		clear(j.settled)
+		j.rows = nil
+	}
+	j.rows = append(j.rows, sample{now, job.Counters.GetLoadedRows()})
 	for len(j.rows) > 2 && now.Sub(j.rows[0].at) > rateWindow {
 		j.rows = j.rows[1:]
 	}
 	for _, l := range ledgers {
 		n := l.Loaded + l.Void + l.Expired
-		if last, seen := j.settled[l.Key]; !seen || last.offsets != n {
+		if last, seen := j.settled[l.Key]; !seen || last.offsets != n || caughtUp(view, l.Key) {
 			j.settled[l.Key] = settled{n, now}
 		}
 	}
@@ -79,6 +85,15 @@ func (t *Tracker) Observe(now time.Time, jobID uint64, loadedRows int64, ledgers
 	case j.away.IsZero():
 		j.away = now
 	}
+}
+
+// caughtUp tells whether the group has nothing left in a partition.
+func caughtUp(view *kafka.View, key ledger.Key) bool {
+	if view == nil || view.Err != nil || view.Topic.ID != kafka.TopicID(key.TopicID) {
+		return false
+	}
+	p, ok := view.Partitions[key.Partition]
+	return ok && p.Lag == 0
 }
 
 // Retain forgets the jobs that keep does not name.

@@ -164,6 +164,7 @@ func TestOf(t *testing.T) {
 
 func TestTracker(t *testing.T) {
 	tracker := verdict.NewTracker()
+	job := &raftlogv1.Job{Id: 1, State: raftlogv1.JobState_JOB_STATE_RUNNING}
 	l := []ledger.View{{Key: keyA}}
 	away := &kafka.View{Err: kafka.ErrUnreachable}
 	for i := range 30 {
@@ -174,15 +175,22 @@ func TestTracker(t *testing.T) {
 		if i < 25 {
 			view = nil
 		}
-		tracker.Observe(now.Add(time.Duration(i)*time.Second), 1, int64(100*i), l, view)
+		job.Counters = &typesv1.Counters{LoadedRows: int64(100 * i)}
+		tracker.Observe(now.Add(time.Duration(i)*time.Second), job, l, view)
 	}
 	h := tracker.History(1)
 	if h.RowsPerSecond != 100 || h.Moved[keyA] != now.Add(19*time.Second) || h.BrokerAway != now.Add(25*time.Second) {
 		t.Errorf("History = %+v", h)
 	}
-	tracker.Observe(now.Add(time.Minute), 1, 2900, l, nil)
-	if h := tracker.History(1); !h.BrokerAway.IsZero() {
-		t.Errorf("the broker is back, yet away since %v", h.BrokerAway)
+	caughtUp := &kafka.View{Topic: kafka.Topic{ID: id}, Partitions: map[int32]kafka.Partition{0: {}}}
+	tracker.Observe(now.Add(time.Minute), job, l, caughtUp)
+	if h := tracker.History(1); !h.BrokerAway.IsZero() || h.Moved[keyA] != now.Add(time.Minute) {
+		t.Errorf("back and without lag: %+v; want no absence, and nothing that stands still", h)
+	}
+	job.State = raftlogv1.JobState_JOB_STATE_PAUSED
+	tracker.Observe(now.Add(time.Hour), job, l, nil)
+	if h := tracker.History(1); h.Moved[keyA] != now.Add(time.Hour) || h.RowsPerSecond != 0 {
+		t.Errorf("paused: %+v; want its time not counted", h)
 	}
 	tracker.Retain(func(uint64) bool { return false })
 	if h := tracker.History(1); len(h.Moved) != 0 {
