@@ -30,13 +30,7 @@ func (m *Member) QueueAcks(acks []source.Ack) { m.queue = append(m.queue, acks..
 // after the other. If ctx ends before an answer came, the outcome is Unknown
 // and the session with that leader ends.
 func (m *Member) Acknowledge(ctx context.Context, acks []source.Ack) (results []source.AckResult, lockedUntil time.Time) {
-	all := append(m.queue, acks...)
-	m.queue = nil
-	of := make(map[*session][]source.Ack)
-	for _, ack := range all {
-		holder := m.holder[ack.PartitionID]
-		of[holder] = append(of[holder], ack)
-	}
+	of := m.sort(acks)
 	results = answers(of[nil], source.Refused, errNotHeld)
 	for _, broker := range slices.Sorted(maps.Keys(m.sessions)) {
 		mine := of[m.sessions[broker]]
@@ -52,6 +46,18 @@ func (m *Member) Acknowledge(ctx context.Context, acks []source.Ack) (results []
 	return results, lockedUntil
 }
 
+// sort empties the queue and has what was in it, and acks, by the session that
+// it goes to: nil for what nobody holds.
+func (m *Member) sort(acks []source.Ack) map[*session][]source.Ack {
+	of := make(map[*session][]source.Ack)
+	for _, ack := range append(m.queue, acks...) {
+		holder := m.holder[ack.PartitionID]
+		of[holder] = append(of[holder], ack)
+	}
+	m.queue = nil
+	return of
+}
+
 // Close ends the member: its sessions, which releases all that is still held
 // there, after what is queued was acknowledged; and then its membership, which
 // Run gives up before it returns. Nothing may be called afterwards.
@@ -59,11 +65,7 @@ func (m *Member) Acknowledge(ctx context.Context, acks []source.Ack) (results []
 // A session that cannot be closed ends with its connection, so close the client
 // too.
 func (m *Member) Close(ctx context.Context) (results []source.AckResult) {
-	of := make(map[*session][]source.Ack)
-	for _, ack := range m.queue {
-		holder := m.holder[ack.PartitionID]
-		of[holder] = append(of[holder], ack)
-	}
+	of := m.sort(nil)
 	results = answers(of[nil], source.Refused, errNotHeld)
 	for _, broker := range slices.Sorted(maps.Keys(m.sessions)) {
 		s := m.sessions[broker]

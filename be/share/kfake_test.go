@@ -76,6 +76,16 @@ func (w *world) produce(partition int32, n int) {
 	produce(w.t, w.prod, topic, partition, n)
 }
 
+// produceLater writes one record after d. The test calls wait before it ends.
+func (w *world) produceLater(d time.Duration, partition int32) (wait func()) {
+	done := make(chan struct{})
+	time.AfterFunc(d, func() {
+		defer close(done)
+		w.produce(partition, 1)
+	})
+	return func() { <-done }
+}
+
 func produce(t testing.TB, client *kgo.Client, topic string, partition int32, n int) {
 	t.Helper()
 	records := make([]*kgo.Record, n)

@@ -38,7 +38,9 @@ func (m *Member) findLeaders(ctx context.Context, assigned []source.PartitionID)
 		}
 	}
 	if err != nil {
-		m.lookup.fail(err)
+		if m.lookup.fail(err); m.lookup.failures == 1 {
+			m.cfg.Logger.Warn("look-up of leaders failed", "cause", err)
+		}
 		return err
 	}
 	m.lookup.ok()

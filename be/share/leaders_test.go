@@ -60,7 +60,29 @@ func TestLeaderMoves(t *testing.T) {
 	}
 }
 
-// A leader that dies is asked for its successor.
+// A leader that changed while it was not asked is found by the look-up that an
+// error of the partition leads to.
+func TestLeaderMovesUnseen(t *testing.T) {
+	inWorld(t, 2, 1, func(t *testing.T, w *world) {
+		w.spread(1)
+		w.produce(0, 10)
+		m := w.join()
+		f := m.fetch()
+		w.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ShareFetch}, Topic: topic})
+		if failed, err := m.Fetch(t.Context(), m.limits); err != nil || failed.Partitions[0].Err == nil || len(failed.Lost) > 0 {
+			t.Fatalf("fetch = %+v, %v; want the partition's error and nothing lost", failed, err)
+		}
+		if err := w.MoveTopicPartition(topic, 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		moved, err := m.Fetch(t.Context(), m.limits)
+		if want := []source.PartitionID{f.Partitions[0].ID()}; err != nil || !slices.Equal(moved.Lost, want) {
+			t.Errorf("lost %v, %v; want %v", moved.Lost, err, want)
+		}
+	})
+}
+
+// A leader that dies has its successor found.
 func TestLeaderDies(t *testing.T) {
 	inWorld(t, 3, 1, func(t *testing.T, w *world) {
 		if err := w.MoveTopicPartition(topic, 0, 2); err != nil {
@@ -108,52 +130,13 @@ func TestLeadersTakeTurns(t *testing.T) {
 		// All idle: a record of any of them comes within the wait.
 		for p := range int32(3) {
 			start := time.Now()
-			time.AfterFunc(3*time.Second, func() { w.produce(p, 1) })
+			wait := w.produceLater(3*time.Second, p)
 			m.fetch()
+			wait()
 			if waited := time.Since(start); waited > 3*time.Second+m.limits.MaxWait {
 				t.Errorf("a record on leader %d waited %v", p, waited-3*time.Second)
 			}
 		}
-	})
-}
-
-// The group coordinator moves: heartbeats follow, and membership survives.
-func TestCoordinatorMoves(t *testing.T) {
-	inWorld(t, 3, 1, func(t *testing.T, w *world) {
-		m := w.join()
-		m.wantNothing(time.Second)
-		before := w.CoordinatorFor(group)
-		for range 100 {
-			if w.CoordinatorFor(group) != before {
-				break
-			}
-			w.RehashCoordinators()
-		}
-		if w.CoordinatorFor(group) == before {
-			t.Fatal("the coordinator did not move")
-		}
-		time.Sleep(2 * time.Minute) // well over the session timeout
-		if n := len(w.GroupInfo(group).Members); n != 1 {
-			t.Fatalf("%d members, want 1", n)
-		}
-		w.produce(0, 1)
-		m.fetch()
-	})
-}
-
-// Someone leaves on the member's behalf, or the group goes: it joins again.
-func TestJoinsAgain(t *testing.T) {
-	inWorld(t, 1, 1, func(t *testing.T, w *world) {
-		m := w.join()
-		m.wantNothing(time.Second)
-		req := kmsg.NewPtrShareGroupHeartbeatRequest()
-		req.GroupID, req.MemberID, req.MemberEpoch = group, m.ID(), -1
-		if resp, err := req.RequestWith(t.Context(), w.prod); err != nil || resp.ErrorCode != 0 {
-			t.Fatal(resp, err)
-		}
-		time.Sleep(10 * time.Second)
-		w.produce(0, 10)
-		wantAcquired(t, m.fetch(), "0-9", 1)
 	})
 }
 

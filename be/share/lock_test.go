@@ -1,15 +1,36 @@
 package share_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"shoal/be/source"
 )
+
+// Several fetches may be gathered before anything is acknowledged: a fetch
+// accepts nothing.
+func TestFetchesGather(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		for range 4 {
+			w.produce(0, 10)
+		}
+		m := w.join()
+		m.limits.MaxRecords = 10
+		var fetches []source.Fetch
+		for range 4 {
+			fetches = append(fetches, m.fetch())
+		}
+		m.ack(source.Applied, acks(source.Accept, fetches...)...)
+		wantAcquired(t, fetches[3], "30-39", 1)
+		m.wantNothing(2 * lock)
+	})
+}
 
 // LockedUntil is judged from before the request was sent, so that the broker's
 // own timer never ends earlier.
@@ -18,8 +39,9 @@ func TestLockedUntil(t *testing.T) {
 		m := w.join()
 		m.wantNothing(time.Second) // the session exists, the next fetch waits
 		start := time.Now()
-		time.AfterFunc(100*time.Millisecond, func() { w.produce(0, 1) })
+		wait := w.produceLater(100*time.Millisecond, 0)
 		f, err := m.Fetch(t.Context(), m.limits)
+		wait()
 		if err != nil || f.Empty() || time.Since(start) < 100*time.Millisecond {
 			t.Fatalf("fetch = %v, %v after %v, want records after 100ms", f, err, time.Since(start))
 		}
@@ -72,6 +94,30 @@ func TestRenewHolds(t *testing.T) {
 	})
 }
 
+// A hold without any traffic outlives kgo's own idea of an idle connection, 30
+// seconds.
+func TestHoldsWhileIdle(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		w.setLock(time.Hour)
+		w.produce(0, 10)
+		m := w.join()
+		f := m.fetch()
+		time.Sleep(10 * time.Minute)
+		m.ack(source.Applied, acks(source.Accept, f)...)
+	})
+}
+
+// setLock changes the brokers' lock duration.
+func (w *world) setLock(d time.Duration) {
+	w.t.Helper()
+	value := fmt.Sprint(d.Milliseconds())
+	alter := []kadm.AlterConfig{{Name: "group.share.record.lock.duration.ms", Value: &value}}
+	answers, err := kadm.NewClient(w.prod).AlterBrokerConfigs(w.t.Context(), alter)
+	if err != nil || answers[0].Err != nil {
+		w.t.Fatal(answers, err)
+	}
+}
+
 func TestReleaseDeliversAgain(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		w.produce(0, 10)
@@ -92,7 +138,12 @@ func TestCloseReleases(t *testing.T) {
 		p := wantAcquired(t, m.fetch(), "0-9", 1)
 		m.QueueAcks(source.Acks(p.ID(), p.Acquired.Below(3), source.Accept))
 		other.wantNothing(time.Second)
+		last := w.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ShareAcknowledge}, Observe: true, Count: -1,
+			When: func(req kmsg.Request) bool { return req.(*kmsg.ShareAcknowledgeRequest).ShareSessionEpoch == -1 }})
 		wantOutcome(t, m.Close(t.Context()), source.Applied)
+		if last.Hits() == 0 {
+			t.Error("the session was not closed; that the member left releases nothing on a real broker")
+		}
 		if err := <-m.left; err != nil {
 			t.Fatalf("Run = %v after Close", err)
 		}
