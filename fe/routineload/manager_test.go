@@ -26,7 +26,6 @@ import (
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
-	"shoal/fe/state/ledger"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -438,66 +437,4 @@ func TestUsersGroup(t *testing.T) {
 			t.Errorf("a group that another application reads by: %v", err)
 		}
 	})
-}
-
-func TestJobProperties(t *testing.T) {
-	stmt := create(t, `COLUMNS TERMINATED BY '|', COLUMNS(id)`, `, "max_filter_ratio"="0.5"`, "")
-	def, err := define(stmt, ordersTable, "SYSTEM")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := jobProperty(&raftlogv1.Job{Load: def.load, Starts: make([]*raftlogv1.LedgerStart, 3)})
-	for _, want := range []string{`"column_separator":"'|'"`, `"columnToColumnExpr":"id"`, `"format":"csv"`, `"max_filter_ratio":"0.5"`,
-		`"desired_concurrent_number":"6"`, `"max_batch_rows":"20000000"`, `"timezone":"UTC"`, `"load_mode":"share_group"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("JobProperties has no %s: %s", want, text)
-		}
-	}
-	if strings.Contains(text, "jsonpaths") {
-		t.Errorf("JobProperties of a csv job: %s", text)
-	}
-}
-
-func TestSecretsAreHidden(t *testing.T) {
-	job := &raftlogv1.Job{Load: &typesv1.RoutineLoad{GroupId: "g", CustomProperties: map[string]string{"sasl.password": "hunter2", "sasl.username": "u"}}}
-	if got := custom(job); got != `{"group.id":"g","sasl.password":"******","sasl.username":"u"}` {
-		t.Errorf("CustomProperties = %s", got)
-	}
-	if job.Load.CustomProperties["sasl.password"] != "hunter2" {
-		t.Error("showing changed the job")
-	}
-}
-
-func TestResumeAt(t *testing.T) {
-	topic := kafka.Topic{Name: "orders", ID: kafka.TopicID{1}}
-	logs := map[int32]kafka.Log{0: {Start: 5, End: 20}, 1: {Start: 0, End: 9}}
-	ledgerAt := func(id byte, partition int32, settled int64) (v []ledger.View) {
-		return []ledger.View{{Key: ledger.Key{TopicID: kafka.TopicID{id}, Partition: partition}, Settled: settled}}
-	}
-	for _, tt := range []struct {
-		name    string
-		ledgers []ledger.View
-		want    string
-	}{
-		{"settled", ledgerAt(1, 0, 12), "map[0:12 1:0]"},
-		{"retention went further", ledgerAt(1, 0, 2), "map[0:5 1:0]"},
-		{"another topic's ledger", ledgerAt(2, 0, 12), "map[0:5 1:0]"},
-		{"truncated", ledgerAt(1, 1, 10), "the log of topic 'orders', partition 1, ends at offset 9"},
-	} {
-		starts, err := resumeAt(topic, logs, tt.ledgers)
-		if got := fmt.Sprint(starts); err == nil && got != tt.want || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
-			t.Errorf("%s: %v, %v; want %s", tt.name, got, err, tt.want)
-		}
-	}
-}
-
-func TestLike(t *testing.T) {
-	for _, tt := range []struct {
-		text, pattern string
-		want          bool
-	}{{"orders", "ord%", true}, {"orders", "ORD_RS", true}, {"orders", "ord", false}, {"a_b", `a\_b`, true}, {"axb", `a\_b`, false}, {"", "%", true}} {
-		if got := like(tt.text, tt.pattern); got != tt.want {
-			t.Errorf("like(%q, %q) = %v", tt.text, tt.pattern, got)
-		}
-	}
 }
