@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"shoal/integration/cluster"
 	"shoal/internal/testkafka"
@@ -54,7 +56,7 @@ func (l *load) produceUntil(ctx context.Context, partitions int) (produced *atom
 
 // openTxns is how many tasks hold records at the moment, as SHOW has it.
 func (l *load) openTxns() (n int) {
-	lines, err := tryQuery(l.t.Context(), l.db, "SHOW ROUTINE LOAD TASK WHERE JobName = 't'")
+	lines, err := l.tryInDatabase("SHOW ROUTINE LOAD TASK WHERE JobName = 't'")
 	if err != nil {
 		return 0
 	}
@@ -186,6 +188,27 @@ func (l *load) group() string {
 	return group
 }
 
+// alterGroup changes settings of the job's group, as an operator might.
+func (l *load) alterGroup(settings map[string]string) {
+	l.t.Helper()
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	group := kmsg.NewIncrementalAlterConfigsRequestResource()
+	group.ResourceType, group.ResourceName = kmsg.ConfigResourceTypeGroupConfig, l.group()
+	for name, value := range settings {
+		config := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		config.Name, config.Value = name, kmsg.StringPtr(value)
+		group.Configs = append(group.Configs, config)
+	}
+	req.Resources = append(req.Resources, group)
+	resp, err := req.RequestWith(l.t.Context(), l.client())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := kerr.ErrorForCode(resp.Resources[0].ErrorCode); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
 // TestCommitSlowerThanLock: locks expire while the frontend stands still, and
 // renewal is refused. Two tasks hold the same records; the first commit wins.
 func TestCommitSlowerThanLock(t *testing.T) {
@@ -194,8 +217,7 @@ func TestCommitSlowerThanLock(t *testing.T) {
 	fe, _ := startCluster(t, 1)
 	l := setUp(t, fe.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}})
 	l.waitState("RUNNING")
-	broker.Tool(t, "kafka.admin.ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", l.group(),
-		"--add-config", "share.record.lock.duration.ms=1000,share.renew.acknowledge.enable=false")
+	l.alterGroup(map[string]string{"share.record.lock.duration.ms": "1000", "share.renew.acknowledge.enable": "false"})
 	fe.Signal(syscall.SIGSTOP)
 	var values []string
 	for id := range rows {

@@ -41,7 +41,7 @@ func TestHotPartition(t *testing.T) {
 			t.Errorf("partition %d: %d rows, %v; want %d", partition, got, err, want)
 		}
 	}
-	tasks := query(t, l.db, "SHOW ROUTINE LOAD TASK WHERE JobName = 't'")
+	tasks := l.inDatabase("SHOW ROUTINE LOAD TASK WHERE JobName = 't'")
 	if len(tasks) != 6 {
 		t.Errorf("%d tasks, want 6, more than partitions: %v", len(tasks), tasks)
 	}
@@ -75,7 +75,7 @@ func TestPauseResumeStop(t *testing.T) {
 	l.checkLedger()
 
 	l.exec("STOP ROUTINE LOAD FOR " + l.table)
-	if lines := query(t, l.db, "SHOW ROUTINE LOAD"); len(lines) != 0 {
+	if lines := l.inDatabase("SHOW ROUTINE LOAD"); len(lines) != 0 {
 		t.Errorf("a stopped job is shown without ALL: %v", lines)
 	}
 	if status := l.status(); status["State"] != "STOPPED" || status["EndTime"] == "NULL" {
@@ -140,7 +140,7 @@ func TestErrorLimit(t *testing.T) {
 			if s := l.statistic(); s.Errors != 10 || s.Loaded != 990 || s.Total != 1000 {
 				t.Errorf("statistic %+v, want 990 loaded and 10 errors", s)
 			}
-			rows := query(t, l.db, "SELECT kafka_offset, raw FROM information_schema.routine_load_errors WHERE job_name = 't' AND db_name = '"+strings.Split(l.table, ".")[0]+"' ORDER BY kafka_offset")
+			rows := query(t, l.db, "SELECT kafka_offset, raw FROM information_schema.routine_load_errors WHERE job_name = 't' AND db_name = '"+l.database()+"' ORDER BY kafka_offset")
 			if len(rows) != 10 || rows[0]["kafka_offset"] != "50" || rows[0]["raw"] != `{"id":50,` {
 				t.Errorf("%d error rows, the first %v; want 10 from offset 50 on", len(rows), rows)
 			}
@@ -174,7 +174,7 @@ func TestCreateIsChecked(t *testing.T) {
 			}
 		})
 	}
-	if lines := query(t, l.db, "SHOW ALL ROUTINE LOAD"); len(lines) != 0 {
+	if lines := l.inDatabase("SHOW ALL ROUTINE LOAD"); len(lines) != 0 {
 		t.Errorf("refused jobs left %v", lines)
 	}
 	l.exec(strings.Replace(good, "load_mode", "LOAD_MODE", 1)) // keys match in any case

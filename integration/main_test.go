@@ -136,8 +136,35 @@ func (l *load) statistic() (s struct {
 	return s
 }
 
+// inDatabase is query in the load's database.
+func (l *load) inDatabase(statement string) []map[string]string {
+	l.t.Helper()
+	lines, err := l.tryInDatabase(statement)
+	if err != nil {
+		l.t.Fatalf("%s: %v", statement, err)
+	}
+	return lines
+}
+
+func (l *load) tryInDatabase(statement string) ([]map[string]string, error) {
+	conn, err := l.db.Conn(l.t.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(l.t.Context(), "USE "+l.database()); err != nil {
+		return nil, err
+	}
+	return tryQuery(l.t.Context(), conn, statement)
+}
+
+func (l *load) database() string {
+	db, _, _ := strings.Cut(l.table, ".")
+	return db
+}
+
 // query is the rows of a statement, by column; NULL is the text NULL.
-func query(t *testing.T, db *sql.DB, statement string) []map[string]string {
+func query(t *testing.T, db querier, statement string) []map[string]string {
 	t.Helper()
 	lines, err := tryQuery(t.Context(), db, statement)
 	if err != nil {
@@ -146,7 +173,7 @@ func query(t *testing.T, db *sql.DB, statement string) []map[string]string {
 	return lines
 }
 
-func tryQuery(ctx context.Context, db *sql.DB, statement string) ([]map[string]string, error) {
+func tryQuery(ctx context.Context, db querier, statement string) ([]map[string]string, error) {
 	rows, err := db.QueryContext(ctx, statement)
 	if err != nil {
 		return nil, err
@@ -247,6 +274,10 @@ func (l *load) checkLedger() {
 			l.t.Errorf("the ledger does not add up: %v", p)
 		}
 	}
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
 // mustFail runs a statement that must be refused, and returns the error.

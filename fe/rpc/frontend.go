@@ -17,6 +17,7 @@ import (
 
 	"shoal/fe/state"
 	"shoal/fe/state/cluster"
+	"shoal/fe/txn"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
@@ -40,6 +41,9 @@ type Frontend struct {
 	// Leader tells whether an error means that another frontend leads, and that
 	// one's rpc address, empty when it is not known.
 	Leader func(err error) (addr string, elsewhere bool)
+	// AfterCommit is called when a txn was committed and before that is
+	// answered, for tests that need a process to die there; nil normally.
+	AfterCommit func()
 }
 
 // RegisterBackend implements FrontendService.
@@ -90,6 +94,9 @@ func (f *Frontend) CommitTxn(ctx context.Context, req *frontendv1.CommitTxnReque
 	if err != nil {
 		return nil, f.toStatus(err)
 	}
+	if f.AfterCommit != nil && resp.Outcome == frontendv1.Outcome_OUTCOME_COMMITTED {
+		f.AfterCommit()
+	}
 	return resp, nil
 }
 
@@ -98,6 +105,12 @@ func (f *Frontend) CommitTxn(ctx context.Context, req *frontendv1.CommitTxnReque
 func (f *Frontend) toStatus(err error) error {
 	if addr, elsewhere := f.Leader(err); elsewhere {
 		return withDetail(status.New(codes.FailedPrecondition, err.Error()), &frontendv1.NotLeader{LeaderRpcAddr: addr})
+	}
+	if errors.Is(err, txn.ErrMalformed) {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	if errors.Is(err, txn.ErrStopped) {
+		return status.Error(codes.Unavailable, err.Error())
 	}
 	if code := status.FromContextError(err).Code(); code != codes.Unknown {
 		return status.Error(code, err.Error())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net"
 )
 
 // Statements are what the demo runs to set itself up; they do nothing when it
@@ -61,4 +62,23 @@ func jobExists(ctx context.Context, db *sql.DB) (bool, error) {
 	}
 	defer rows.Close()
 	return rows.Next(), rows.Err()
+}
+
+// Hints tells how to look at the demo from a MySQL client.
+func Hints(mysqlAddr string) string {
+	host, port, err := net.SplitHostPort(mysqlAddr)
+	if err != nil {
+		host, port = mysqlAddr, "9030"
+	}
+	return fmt.Sprintf(`
+Connect any MySQL client:   mysql -h %s -P %s -u root
+and try:
+  SELECT count(*) FROM demo.web_events;
+  SELECT path, status, count(*) AS n, round(avg(latency_ms), 1) AS ms FROM demo.web_events GROUP BY path, status ORDER BY n DESC LIMIT 10;
+  SHOW ROUTINE LOAD FOR demo.web_events\G
+  SHOW ROUTINE LOAD LEDGER FOR demo.web_events;
+  PAUSE ROUTINE LOAD FOR demo.web_events;   RESUME ROUTINE LOAD FOR demo.web_events;
+Ctrl-C ends the demo; started again it goes on where it was.
+
+`, host, port)
 }

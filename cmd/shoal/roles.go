@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	beserver "shoal/be/server"
+	feserver "shoal/fe/server"
+)
+
+// defaultSlots is how many tasks a backend runs at a time.
+const defaultSlots = 16
+
+// settings are the flags of the roles.
+type settings struct {
+	dataDir, warehouse, host               string
+	mysqlAddr, httpAddr, rpcAddr, raftAddr string
+	bootstrap                              bool
+	frontends                              []string
+	slots                                  int
+	dieAfterCommits                        int
+	log                                    io.Writer // stderr if nil
+}
+
+// commonFlags are those of every role. Each role listens on loopback unless
+// told otherwise.
+func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
+	f := cmd.Flags()
+	f.StringVar(&s.dataDir, "data-dir", "data", "`folder` for all that this process keeps")
+	f.StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets (default file://<data-dir>/warehouse)")
+	f.StringVar(&s.host, "advertise-host", "127.0.0.1", "`host` under which others reach this process")
+	f.StringVar(&s.httpAddr, "http-addr", fmt.Sprintf("127.0.0.1:%d", httpPort), "listen `address` for /health")
+	f.StringVar(&s.rpcAddr, "rpc-addr", fmt.Sprintf("127.0.0.1:%d", rpcPort), "listen `address` for gRPC")
+	f.IntVar(&s.dieAfterCommits, "die-after-commits", 0, "for tests: die when the n-th txn was committed, a frontend before it answers, a backend before it acknowledges")
+	f.MarkHidden("die-after-commits")
+}
+
+func (s *settings) frontendFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.mysqlAddr, "mysql-addr", "127.0.0.1:9030", "listen `address` for MySQL clients")
+	f.StringVar(&s.raftAddr, "raft-addr", "127.0.0.1:9010", "listen `address` for the other frontends")
+}
+
+func (s *settings) backendFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&s.slots, "slots", defaultSlots, "tasks that run at a time")
+}
+
+func frontendCommand() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use: "fe", Short: "Run a frontend: SQL, jobs, transactions, replicated state", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), true, false, nil) },
+	}
+	s.commonFlags(cmd, 8030, 9020)
+	s.frontendFlags(cmd)
+	cmd.Flags().BoolVar(&s.bootstrap, "bootstrap", false, "make a new cluster if the data folder holds none")
+	return cmd
+}
+
+func backendCommand() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use: "be", Short: "Run a backend: tasks, rowsets, queries", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), false, true, nil) },
+	}
+	s.commonFlags(cmd, 8040, 9060)
+	s.backendFlags(cmd)
+	cmd.Flags().StringSliceVar(&s.frontends, "fe", []string{"127.0.0.1:9020"}, "rpc `addresses` of frontends")
+	return cmd
+}
+
+func standaloneCommand() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use: "standalone", Short: "Run one frontend and one backend in a process", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.runStandalone(cmd.Context(), nil) },
+	}
+	s.standaloneFlags(cmd)
+	return cmd
+}
+
+func (s *settings) standaloneFlags(cmd *cobra.Command) {
+	s.commonFlags(cmd, 8030, 9020)
+	s.frontendFlags(cmd)
+	s.backendFlags(cmd)
+}
+
+func (s *settings) runStandalone(ctx context.Context, ready func(addresses)) error {
+	s.bootstrap = true
+	return s.run(ctx, true, true, ready)
+}
+
+// addresses are where a process serves; empty where it does not.
+type addresses struct{ mysql, http, rpc, raft string }
+
+// run runs the roles in one process until ctx ends. One gRPC and one http
+// server serve both.
+func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) error {
+	dir, err := filepath.Abs(s.dataDir)
+	if err != nil {
+		return err
+	}
+	s.dataDir = dir
+	log := slog.New(slog.NewJSONHandler(s.logWriter(), nil))
+	p := &process{settings: s, log: log, grpc: newGRPCServer(), onReady: ready}
+	if err := p.listen(fe); err != nil {
+		return err
+	}
+	defer p.close()
+	if fe {
+		if err := p.openFrontend(); err != nil {
+			return err
+		}
+	}
+	if be {
+		if err := p.openBackend(); err != nil {
+			return err
+		}
+	}
+	return p.serve(ctx)
+}
+
+func (s *settings) logWriter() io.Writer {
+	if s.log == nil {
+		return os.Stderr
+	}
+	return s.log
+}
+
+// process is the roles of this process and what they share.
+type process struct {
+	*settings
+	log              *slog.Logger
+	grpc             *grpc.Server
+	rpc, http, mysql net.Listener
+	raft             net.Listener // owned by fe
+	fe               *feserver.Server
+	be               *beserver.Server
+	onReady          func(addresses)
+}
+
+func (p *process) listen(fe bool) (err error) {
+	if p.rpc, err = listen("rpc", p.rpcAddr); err != nil {
+		return err
+	}
+	if p.http, err = listen("http", p.httpAddr); err != nil {
+		return err
+	}
+	if !fe {
+		return nil
+	}
+	if p.mysql, err = listen("mysql", p.mysqlAddr); err != nil {
+		return err
+	}
+	p.raft, err = listen("raft", p.raftAddr)
+	return err
+}
+
+func (p *process) close() {
+	for _, lis := range []net.Listener{p.rpc, p.http, p.mysql} {
+		if lis != nil {
+			lis.Close()
+		}
+	}
+	if p.fe != nil {
+		if err := p.fe.Close(); err != nil {
+			p.log.Error("closing the replicated log", "err", err)
+		}
+	}
+}
+
+func (p *process) openFrontend() (err error) {
+	p.fe, err = feserver.Open(feserver.Config{
+		DataDir: filepath.Join(p.dataDir, "fe"), Warehouse: p.warehouseURI(), Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql),
+		HTTPPort: port(p.http), RPCPort: port(p.rpc), Raft: p.raft, Version: version, Logger: p.log,
+		AfterCommit: dieAfter(p.dieAfterCommits),
+	})
+	if err == nil {
+		p.fe.Register(p.grpc)
+	}
+	return err
+}
+
+// warehouseURI is the warehouse that a frontend makes a cluster with.
+func (p *process) warehouseURI() string {
+	if p.warehouse == "" {
+		return "file://" + filepath.Join(p.dataDir, "warehouse")
+	}
+	return p.warehouse
+}
+
+func (p *process) openBackend() (err error) {
+	frontends := p.frontends
+	if p.fe != nil {
+		frontends = []string{p.rpc.Addr().String()}
+	}
+	config := beserver.Config{
+		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, Warehouse: p.warehouse, Host: p.host, RPCPort: port(p.rpc),
+		HTTPPort: port(p.http), Slots: p.slots, Threads: runtime.NumCPU(), Version: version, Logger: p.log,
+	}
+	if die := dieAfter(p.dieAfterCommits); die != nil {
+		config.AfterCommit = func(string) { die() }
+	}
+	if p.be, err = beserver.New(config); err == nil {
+		p.be.Register(p.grpc)
+	}
+	return err
+}
+
+// serve runs everything until ctx ends or a part fails: then the backend drains
+// while the frontend still takes its commits, then the frontend ends, then the
+// servers.
+func (p *process) serve(ctx context.Context) error {
+	servers, stopServers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServers()
+	frontend, stopFrontend := context.WithCancel(servers)
+	defer stopFrontend()
+	backend, stopBackend := context.WithCancel(ctx)
+	defer stopBackend()
+
+	var serving, leading errgroup.Group
+	serving.Go(func() error { defer stopBackend(); return serveGRPC(servers, p.grpc, p.rpc) })
+	serving.Go(func() error { defer stopBackend(); return serveHTTP(servers, p.http) })
+	feReady := make(chan struct{})
+	leading.Go(func() error { defer stopBackend(); return p.runFrontend(frontend, feReady) })
+
+	err := p.runBackend(backend, feReady)
+	stopFrontend()
+	err = errors.Join(err, leading.Wait())
+	stopServers()
+	return errors.Join(err, serving.Wait())
+}
+
+// runFrontend runs the frontend, if there is one, until ctx ends.
+func (p *process) runFrontend(ctx context.Context, ready chan<- struct{}) error {
+	if p.fe == nil {
+		close(ready)
+		<-ctx.Done()
+		return nil
+	}
+	return p.fe.Run(ctx, p.mysql, func() { close(ready) })
+}
+
+// runBackend runs the backend, if there is one, once the frontend is ready,
+// until ctx ends.
+func (p *process) runBackend(ctx context.Context, feReady <-chan struct{}) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-feReady:
+	}
+	if p.be == nil {
+		p.ready()
+		<-ctx.Done()
+		return nil
+	}
+	return p.be.Run(ctx, p.ready)
+}
+
+// ready tells that the process serves, and where.
+func (p *process) ready() {
+	a := addresses{http: p.http.Addr().String(), rpc: p.rpc.Addr().String()}
+	if p.fe != nil {
+		a.mysql, a.raft = p.mysql.Addr().String(), p.raft.Addr().String()
+	}
+	p.log.Info("ready", "mysql_addr", a.mysql, "http_addr", a.http, "rpc_addr", a.rpc, "raft_addr", a.raft, "version", version)
+	if p.onReady != nil {
+		p.onReady(a)
+	}
+}
+
+// dieAfter ends the process without any clean-up at its n-th call. It is nil for
+// 0.
+func dieAfter(n int) func() {
+	if n == 0 {
+		return nil
+	}
+	var calls atomic.Int64
+	return func() {
+		if calls.Add(1) == int64(n) {
+			os.Exit(137)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+// Package server puts a frontend together: replicated state, SQL, gRPC services,
+// the leader's duties, and their orderly end.
+//
+// A Server is opened on its data folder, registers its gRPC services, and Run
+// then serves until its context ends. What only a leader does runs under one
+// context for each leadership, after the barrier. Run owns every goroutine
+// beside those of Raft, which Close ends.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/reflection"
+
+	"shoal/fe/backend"
+	"shoal/fe/coord"
+	"shoal/fe/kafka"
+	"shoal/fe/raftstore"
+	"shoal/fe/routineload"
+	"shoal/fe/rpc"
+	"shoal/fe/session"
+	"shoal/fe/state"
+	"shoal/fe/stmt"
+	"shoal/fe/txn"
+	"shoal/fe/wire"
+	"shoal/internal/engine"
+	"shoal/internal/warehouse"
+	adminv1 "shoal/proto/admin/v1"
+	backendv1 "shoal/proto/backend/v1"
+	frontendv1 "shoal/proto/frontend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+// queryMemory bounds a query that is answered here: information_schema.
+const queryMemory = 256 << 20
+
+// Config is what a frontend needs.
+type Config struct {
+	DataDir   string
+	Warehouse string // URI; used at bootstrap, and must agree with it later if given
+	Bootstrap bool   // make a new cluster if the data folder holds none
+	Host      string // how others reach this frontend
+	MySQLPort uint32
+	HTTPPort  uint32
+	RPCPort   uint32
+	Raft      net.Listener // for the other frontends; the Server owns it
+	Version   string
+	Logger    *slog.Logger
+	// AfterCommit is called between a commit and its answer, see rpc.Frontend.
+	AfterCommit func()
+}
+
+// Server is one frontend.
+type Server struct {
+	cfg       Config
+	identity  identity
+	store     *store
+	registry  *backend.Registry
+	jobs      *routineload.Manager
+	txns      *txn.Committer
+	processes *session.Processes
+	globals   *session.Globals
+	stmts     *stmt.Executor
+	nodes     *nodes
+}
+
+// Open reads the frontend's identity and opens its log; Raft runs from then on.
+func Open(cfg Config) (*Server, error) {
+	if cfg.Warehouse == "" {
+		cfg.Warehouse = "file://" + filepath.Join(cfg.DataDir, "warehouse")
+	}
+	id, err := loadIdentity(cfg.DataDir, cfg.Bootstrap)
+	if err != nil {
+		return nil, err
+	}
+	raft, err := raftstore.Open(raftstore.Config{
+		Dir: filepath.Join(cfg.DataDir, "raft"), ID: id.FrontendID, Listener: cfg.Raft, Bootstrap: cfg.Bootstrap, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the replicated log: %w", err)
+	}
+	s := &Server{cfg: cfg, identity: id, store: &store{Store: raft}}
+	s.assemble()
+	return s, nil
+}
+
+// assemble connects the parts; nothing runs yet.
+func (s *Server) assemble() {
+	started := time.Now()
+	told := session.DefaultServer()
+	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
+	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
+	s.registry = backend.New(s.store, s.cfg.Logger, dialOptions...)
+	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger), Logger: s.cfg.Logger})
+	s.txns = txn.New(s.store)
+	s.nodes = &nodes{store: s.store, registry: s.registry, id: s.identity.FrontendID, started: started}
+	queries := coord.New(coord.Config{
+		Store: s.store, Backends: s.registry, Processes: s.processes, Version: told.Version,
+		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
+	})
+	s.stmts = stmt.New(stmt.Config{
+		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Nodes: s.nodes, Processes: s.processes, Started: started, Logger: s.cfg.Logger,
+	})
+}
+
+// Register offers the frontend's gRPC services on r, and reflection of them.
+func (s *Server) Register(r reflection.GRPCServer) {
+	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, AfterCommit: s.cfg.AfterCommit})
+	adminv1.RegisterAdminServiceServer(r, &rpc.Admin{
+		Statements: s.stmts, Jobs: s.jobs, Nodes: s.nodes.List,
+		Session: func() *session.Session { return session.New(0, "root", "rpc", s.globals) },
+	})
+	reflection.Register(r)
+}
+
+// Close ends Raft and closes the log. It is called after Run.
+func (s *Server) Close() error { return s.store.Close() }
+
+// Run serves MySQL clients on lis and does the leader's duties whenever this
+// frontend leads, until ctx ends. ready is called once the cluster exists and
+// statements are carried out.
+func (s *Server) Run(ctx context.Context, lis net.Listener, ready func()) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return unlessEnded(ctx, s.store.RunLeader(ctx, s.lead)) })
+	g.Go(func() error { return unlessEnded(ctx, s.txns.Run(ctx)) })
+	g.Go(func() error {
+		server := wire.New(wire.Config{Handler: s.stmts, Accounts: accounts{}, Globals: s.globals, Processes: s.processes, Log: s.cfg.Logger})
+		return server.Run(ctx, lis)
+	})
+	g.Go(func() error {
+		if err := s.store.Wait(ctx, func(st *state.State) bool { return s.registered(st) }); err != nil {
+			return nil // ctx ended before there was a cluster
+		}
+		ready()
+		return nil
+	})
+	return g.Wait()
+}
+
+// unlessEnded is err unless ctx ended: then it is how the end shows.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// registered tells whether this frontend is part of the bootstrapped cluster.
+func (s *Server) registered(st *state.State) bool {
+	for _, f := range st.Frontends() {
+		if f.Id == s.identity.FrontendID {
+			return true
+		}
+	}
+	return false
+}
+
+// lead does what only a leader does, for one leadership.
+func (s *Server) lead(ctx context.Context, term uint64) error {
+	if err := s.bootstrap(ctx); err != nil {
+		return err
+	}
+	var incarnation uint64
+	s.store.View(func(st *state.State) { incarnation = st.ClusterInfo().Incarnation })
+	leadership := &backendv1.Leadership{Incarnation: incarnation, Term: term, Frontend: s.identity.FrontendID}
+	var g errgroup.Group
+	g.Go(func() error {
+		s.registry.Run(ctx, leadership, hostPort(s.cfg.Host, s.cfg.RPCPort))
+		return nil
+	})
+	g.Go(func() error { return s.jobs.RunLeader(ctx) })
+	return g.Wait()
+}
+
+// bootstrap makes the cluster if there is none, checks its warehouse and
+// registers this frontend.
+func (s *Server) bootstrap(ctx context.Context) error {
+	var info *raftlogv1.Cluster
+	s.store.View(func(st *state.State) { info = st.ClusterInfo() })
+	if info == nil {
+		if err := s.makeCluster(ctx); err != nil {
+			return err
+		}
+	} else if err := s.checkWarehouse(info); err != nil {
+		return err
+	}
+	_, err := s.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{
+		Frontend: &raftlogv1.Frontend{Id: s.identity.FrontendID, Host: s.cfg.Host, MysqlPort: s.cfg.MySQLPort, HttpPort: s.cfg.HTTPPort,
+			RpcPort: s.cfg.RPCPort, RaftPort: portOf(s.cfg.Raft), Version: s.cfg.Version}}}})
+	return err
+}
+
+// makeCluster marks the warehouse as the new cluster's and makes the cluster.
+func (s *Server) makeCluster(ctx context.Context) error {
+	wh, err := warehouse.Open(s.cfg.Warehouse)
+	if err != nil {
+		return err
+	}
+	if err := wh.Bootstrap(s.identity.ClusterID); err != nil {
+		return err
+	}
+	s.cfg.Logger.Info("a new cluster is made", "cluster_id", s.identity.ClusterID, "warehouse", s.cfg.Warehouse)
+	_, err = s.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{
+		Bootstrap: &raftlogv1.Bootstrap{ClusterId: s.identity.ClusterID, Warehouse: s.cfg.Warehouse}}})
+	return err
+}
+
+// checkWarehouse refuses to go on with another warehouse than the cluster's,
+// or with one that is not there.
+func (s *Server) checkWarehouse(info *raftlogv1.Cluster) error {
+	if s.cfg.Warehouse != info.Warehouse {
+		return fmt.Errorf("the cluster's warehouse is %s, and this frontend was given %s: it is fixed at bootstrap", info.Warehouse, s.cfg.Warehouse)
+	}
+	wh, err := warehouse.Open(info.Warehouse)
+	if err != nil {
+		return err
+	}
+	return wh.Verify(info.ClusterId)
+}
+
+func (s *Server) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64, error) {
+	cmd.AtMs = time.Now().UnixMilli()
+	applied, err := s.store.Propose(ctx, cmd)
+	return applied.ID, errors.Join(err, applied.Err)
+}
+
+// accounts knows the one account there is so far: root without a password.
+type accounts struct{}
+
+// Account implements wire.Authenticator.
+func (accounts) Account(user, _ string) (wire.Account, bool) { return wire.Account{}, user == "root" }
