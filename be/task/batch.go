@@ -83,6 +83,7 @@ func (b *batch) merge(p source.Partition) {
 	had := &b.parts[i]
 	had.Acquired = had.Acquired.Union(p.Acquired)
 	had.Gaps = had.Gaps.Union(p.Gaps)
+	had.Unproven = had.Unproven.Union(p.Unproven)
 	had.Deliveries = max(had.Deliveries, p.Deliveries)
 	records := slices.Concat(had.Records, p.Records)
 	slices.SortFunc(records, func(a, b *source.Record) int { return cmp.Compare(a.Offset, b.Offset) })
@@ -111,6 +112,7 @@ func (b *batch) drop(id source.PartitionID, set offsets.Set) {
 	p.Records = kept
 	p.Acquired = p.Acquired.Subtract(held)
 	p.Gaps = p.Gaps.Subtract(held)
+	p.Unproven = p.Unproven.Subtract(held)
 	b.parts = slices.Clone(b.parts)
 	b.parts[i] = p
 	if len(p.Acquired) == 0 {
@@ -139,8 +141,14 @@ func (b *batch) acks(how source.AckType) []source.Ack {
 	return acks
 }
 
+// settleable tells whether b holds anything that a txn can settle.
+func (b *batch) settleable() bool {
+	return slices.ContainsFunc(b.parts, func(p source.Partition) bool { return len(p.Records)+len(p.Gaps) > 0 })
+}
+
 // settled acknowledges everything held as settled: records with ACCEPT, what
-// holds none with GAP.
+// holds none with GAP. The unproven is acknowledged too, which ends its
+// deliveries, and is left to the auditor.
 func (b *batch) settled() []source.Ack {
 	var acks []source.Ack
 	for i := range b.parts {
@@ -151,9 +159,10 @@ func (b *batch) settled() []source.Ack {
 
 // settled acknowledges set, which is held of p, in order of offset.
 func settled(p *source.Partition, set offsets.Set) []source.Ack {
+	without := p.Gaps.Union(p.Unproven)
 	acks := slices.Concat(
-		source.Acks(p.ID(), set.Subtract(p.Gaps), source.Accept),
-		source.Acks(p.ID(), set.Intersect(p.Gaps), source.Gap))
+		source.Acks(p.ID(), set.Subtract(without), source.Accept),
+		source.Acks(p.ID(), set.Intersect(without), source.Gap))
 	slices.SortFunc(acks, func(a, b source.Ack) int { return cmp.Compare(a.First, b.First) })
 	return acks
 }

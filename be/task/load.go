@@ -23,7 +23,7 @@ var (
 // An error says why records were released; what they need then is time.
 func (t *Task) load(ctx context.Context, b *batch) error {
 	sendBy := b.acquired.Add(t.lock / 2)
-	for !b.empty() {
+	for b.settleable() {
 		req, err := t.write(ctx, b, sendBy)
 		if err != nil {
 			return err
@@ -45,6 +45,7 @@ func (t *Task) load(ctx context.Context, b *batch) error {
 		}
 		sendBy = t.rt.Now().Add(t.lock / 2)
 	}
+	t.acknowledge(ctx, b.settled()) // what is left is unproven
 	return t.giveBackUnread(ctx, b)
 }
 

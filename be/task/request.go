@@ -37,7 +37,9 @@ func request(s *backendv1.TaskSpec, number uint64, b *batch, w Written) *fronten
 		Samples:       samples(w.Samples),
 	}
 	for i := range b.parts {
-		req.Partitions = append(req.Partitions, partitionOffsets(&b.parts[i]))
+		if p := &b.parts[i]; len(p.Records)+len(p.Gaps) > 0 {
+			req.Partitions = append(req.Partitions, partitionOffsets(p))
+		}
 	}
 	req.Digest = digest(req)
 	return req

@@ -26,7 +26,7 @@ import (
 // named trap_NN are about the traps of share-groups.md, section 8.
 //
 //	run lock=30s linger=20ms rows=1000 bytes=1000000 until=5s
-//	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 err=...
+//	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 unproven=8 err=...
 //	write 2s | write error ...        the next write's time, or its failure
 //	commit [2s] committed | conflict 0:3-4 | wait | error | ...
 //	ack refused 0 | ack retry 0       the next Acknowledge's outcome for a partition
@@ -219,6 +219,9 @@ func (w *world) partition(word string, args map[string]string) source.Partition 
 		_, p.Gaps = w.set(s)
 		p.Gaps = p.Gaps.Intersect(acquired)
 	}
+	if s := args["unproven"]; s != "" {
+		_, p.Unproven = w.set(s)
+	}
 	if s := args["unread"]; s != "" {
 		_, p.Unread = w.set(s)
 		p.Err = errors.New("unknown codec")
@@ -230,7 +233,7 @@ func (w *world) partition(word string, args map[string]string) source.Partition 
 	if s := args["epoch"]; s != "" {
 		epoch = w.number(s)
 	}
-	for _, r := range acquired.Subtract(p.Gaps).Subtract(p.Unread) {
+	for _, r := range acquired.Subtract(p.Gaps).Subtract(p.Unproven).Subtract(p.Unread) {
 		for o := r.First; o <= r.Last; o++ {
 			p.Records = append(p.Records, &source.Record{Offset: o, LeaderEpoch: int32(epoch), Value: make([]byte, size)})
 		}
@@ -277,7 +280,7 @@ func (w *world) Write(ctx context.Context, _ uint64, name string, parts []source
 	var what []string
 	rows := int64(0)
 	for _, p := range parts {
-		what = append(what, fmt.Sprintf("%d:%v", p.Partition, p.Acquired.Subtract(p.Gaps)))
+		what = append(what, fmt.Sprintf("%d:%v", p.Partition, p.Acquired.Subtract(p.Gaps).Subtract(p.Unproven)))
 		rows += int64(len(p.Records))
 		for i := 1; i < len(p.Records); i++ {
 			if p.Records[i-1].Offset >= p.Records[i].Offset {
