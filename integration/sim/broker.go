@@ -132,15 +132,29 @@ func (b *broker) failOver(part int) {
 	p.share.failOver()
 }
 
+// stuck tells whether a partition has a window full of what is done with, and
+// nobody who could acknowledge anything in it.
+func (b *broker) stuck() bool {
+	return slices.ContainsFunc(b.parts, func(p *partition) bool {
+		open := slices.ContainsFunc(p.share.known, func(d delivery) bool { return !d.state.terminal() })
+		return !open && int64(len(p.share.known)) >= p.share.cfg.window
+	})
+}
+
 // fetch acquires for a member and reads what it got.
 func (b *broker) fetch(id string, part, most int) source.Partition {
 	p := b.parts[part]
 	out := source.Partition{TopicID: topicID, Topic: "t", Partition: int32(part)}
+	seen := int64(-1) // the last offset of which there is anything in the answer
 	for _, g := range p.share.acquire(id, most, b.w.now) {
 		out.Acquired = append(out.Acquired, g.Range)
 		out.Deliveries = max(out.Deliveries, g.count)
 		for o := g.First; o <= g.Last; o++ {
-			if e := p.log.entries[o]; e.kind == plain {
+			e := p.log.entries[o]
+			if e.kind != removed {
+				seen = o
+			}
+			if e.kind == plain {
 				out.Records = append(out.Records, &source.Record{Offset: o, LeaderEpoch: e.epoch, Value: []byte("v")})
 			} else {
 				out.Gaps = append(out.Gaps, offsets.Range{First: o, Last: o})
@@ -148,5 +162,10 @@ func (b *broker) fetch(id string, part, most int) source.Partition {
 		}
 	}
 	out.Acquired, out.Gaps = offsets.Of(out.Acquired...), offsets.Of(out.Gaps...)
+	for o := seen + 1; o < p.log.end() && p.log.entries[o].kind == removed; o++ {
+		behind := offsets.Of(offsets.Range{First: o, Last: o}).Intersect(out.Acquired)
+		out.Unproven = out.Unproven.Union(behind)
+	}
+	out.Gaps = out.Gaps.Subtract(out.Unproven)
 	return out
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"time"
 
-	"shoal/fe/state/jobs"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -156,7 +155,7 @@ func (s *Sim) disconnect() {
 
 func (s *Sim) pauseJob() {
 	if s.fe.proc != nil {
-		s.fe.pause()
+		s.fe.pause(onAWhim)
 	}
 }
 
@@ -165,7 +164,6 @@ func (s *Sim) retain() {
 	p := s.w.rng.IntN(len(s.broker.parts))
 	part := s.broker.parts[p]
 	part.log.start = min(part.log.stable(), part.log.start+s.w.rng.Int64N(12))
-	part.share.retain()
 	s.w.tell("log of partition %d starts at %d", p, part.log.start)
 }
 
@@ -198,18 +196,40 @@ func (s *Sim) freeze() {
 	s.w.tell("%s is frozen until %.1fs", b.name, b.proc.frozenUntil.Sub(s.w.start).Seconds())
 }
 
-// operate is a person who resumes a job that paused, a while later.
+// Why a person pauses a job.
+const (
+	onAWhim     = "on a whim"
+	standsStill = "it stands still"
+)
+
+// patience is how long a person watches a job that stands still.
+const patience = 5 * time.Minute
+
+// operate is a person who resumes a job that paused, a while later; for that to
+// bring back what the group gave up on, nobody may be in it. A job that stands
+// still is paused and resumed: a broker never gets past aborted records that
+// fill the window, since nobody holds anything there to acknowledge
+// (testdata/transactions).
 func (s *Sim) operate() {
+	moved, last := s.w.now, int64(0)
 	for {
 		s.w.sleep(s.w.between(0, 20*time.Second))
+		if now := s.check.settledCount(); now != last {
+			moved, last = s.w.now, now
+		}
 		job := s.fe.job()
-		if s.fe.proc == nil || job.State != raftlogv1.JobState_JOB_STATE_PAUSED {
-			continue
-		}
-		if job.ReasonCode == jobs.ReasonCannotResume && len(s.broker.members) > 0 && s.w.chance(0.9) {
+		switch {
+		case s.fe.proc == nil:
+		case job.State != raftlogv1.JobState_JOB_STATE_PAUSED:
+			if s.w.now.Sub(moved) > patience && s.broker.stuck() {
+				s.check.stats.Stalls++
+				s.fe.pause(standsStill)
+				moved = s.w.now
+			}
+		case job.Reason != onAWhim && len(s.broker.members) > 0 && s.w.chance(0.9):
 			s.broker.tick()
-			continue
+		default:
+			s.fe.resume()
 		}
-		s.fe.resume()
 	}
 }

@@ -274,13 +274,13 @@ func ranges(set offsets.Set) []*typesv1.OffsetRange {
 }
 
 // pause is PAUSE ROUTINE LOAD.
-func (f *frontend) pause() {
+func (f *frontend) pause(why string) {
 	r := f.propose(&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
-		JobId: f.jobID, To: raftlogv1.JobState_JOB_STATE_PAUSED, Reason: "by its user",
+		JobId: f.jobID, To: raftlogv1.JobState_JOB_STATE_PAUSED, Reason: why,
 	}}})
 	if r.Err == nil {
 		f.s.check.stats.Pauses++
-		f.s.w.tell("is paused by its user")
+		f.s.w.tell("is paused: %s", why)
 	}
 }
 

@@ -143,18 +143,14 @@ func (s *sharePart) release(o int64, d *delivery) {
 	}
 }
 
-// retain archives what lies below the log's start and is in nobody's hands.
-func (s *sharePart) retain() {
-	for o := s.start; o < s.log.start; o++ {
-		if o >= s.fetch {
-			s.known = append(s.known, delivery{})
-			s.fetch++
-		}
-		if d := s.at(o); d.state == available {
-			d.state = archived
-		}
-	}
-	s.persist()
+// notice moves the start to the log's, once a fetch ran into it. Below it
+// nothing is tracked any more, so whoever holds something there may say of it
+// what it likes. It is written with the next acknowledgement.
+func (s *sharePart) notice() {
+	gone := min(s.log.start-s.start, int64(len(s.known)))
+	s.known = s.known[gone:]
+	s.start = s.log.start
+	s.fetch = max(s.fetch, s.start)
 }
 
 // A grant is a range that was acquired, and the highest delivery count in it.
@@ -163,28 +159,34 @@ type grant struct {
 	count int16
 }
 
-// acquire hands out up to most records. Control records are in the ranges,
-// aborted ones are not: those are archived (9.1, point 6). A record on its last
-// delivery comes alone (1.4).
+// acquire hands out up to most records, and the rest of the producer's batch
+// that the last of them is in; the window is as soft (1.2). Control records are
+// in the ranges, aborted ones are not: those are archived (9.1, point 6). A
+// record on its last delivery comes alone (1.4).
 func (s *sharePart) acquire(member string, most int, now time.Time) []grant {
 	var grants []grant
 	before := s.start
-	archivedAny := false
-	for o := s.start; o < s.log.stable() && most > 0; o++ {
+	for o := s.start; o < s.log.stable(); o++ {
 		if o >= s.fetch {
-			if s.fetch-before >= s.cfg.window {
+			full := most <= 0 || s.fetch-before >= s.cfg.window
+			if full && !s.goesOn(o, grants) {
 				break
 			}
 			s.known = append(s.known, delivery{})
 			s.fetch++
+		} else if most <= 0 {
+			break
 		}
 		d := s.at(o)
 		if d.state != available {
 			continue
 		}
-		if s.log.entries[o].kind == aborted || o < s.log.start {
-			d.state = archived
-			archivedAny = true
+		if o < s.log.start {
+			s.notice()
+			return nil
+		}
+		if s.log.entries[o].kind == aborted {
+			d.state = archived // written with the next acknowledgement
 			continue
 		}
 		last := d.count+1 >= s.cfg.limit && s.cfg.limit > 2
@@ -202,10 +204,14 @@ func (s *sharePart) acquire(member string, most int, now time.Time) []grant {
 			break
 		}
 	}
-	if archivedAny {
-		s.persist()
-	}
 	return grants
+}
+
+// goesOn tells whether o, which was never fetched, is of the batch that was
+// acquired last.
+func (s *sharePart) goesOn(o int64, grants []grant) bool {
+	n := len(grants)
+	return n > 0 && grants[n-1].Last == o-1 && s.log.entries[o].batch == s.log.entries[o-1].batch
 }
 
 // verb is an acknowledgement's type by Kafka's numbers.
@@ -259,11 +265,11 @@ func (s *sharePart) acknowledge(member string, acks []ack, now time.Time) bool {
 	return true
 }
 
-// lag is the offsets that may still be delivered, as Kafka tells it.
+// lag is the offsets that may still be delivered, by what is stored.
 func (s *sharePart) lag() int64 {
-	n := s.log.end() - s.start
-	for i := range s.known {
-		if s.known[i].state.terminal() {
+	n := s.log.end() - s.storedStart
+	for _, d := range s.stored {
+		if d.state.terminal() {
 			n--
 		}
 	}

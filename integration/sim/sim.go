@@ -117,7 +117,7 @@ type Outcome struct {
 
 // stats are counts over a universe.
 type stats struct {
-	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Voids, Expired, Restarts int
+	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Stalls, Voids, Expired, Restarts int
 }
 
 func (s *stats) add(o stats) {
@@ -128,6 +128,7 @@ func (s *stats) add(o stats) {
 	s.Kills += o.Kills
 	s.FailOvers += o.FailOvers
 	s.Pauses += o.Pauses
+	s.Stalls += o.Stalls
 	s.Voids += o.Voids
 	s.Expired += o.Expired
 	s.Restarts += o.Restarts
