@@ -123,18 +123,18 @@ func TestBrokerConnectionLost(t *testing.T) {
 
 func TestBrokerRenewThenAccept(t *testing.T) {
 	t.Parallel()
-	p := onBroker(t, 1, nil, config{"share.record.lock.duration.ms": "3000"})
+	p := onBroker(t, 1, nil, config{"share.record.lock.duration.ms": "8000"})
 	p.produce(0, 10)
 	p.produce(0, 10)
 	m, other := p.join(), p.join()
 	m.limits.MaxRecords = 10
 	first, second := m.fetch(), m.fetch()
-	for range 5 {
-		other.wantNothing(time.Second)
+	for range 4 {
+		other.wantNothing(3 * time.Second)
 		before := time.Now()
 		until := m.ack(source.Applied, acks(source.Renew, first, second)...)
-		if got := until.Sub(before); got < 3*time.Second || got > 4*time.Second {
-			t.Errorf("renewed for %v, want 3s", got)
+		if got := until.Sub(before); got < 8*time.Second || got > 9*time.Second {
+			t.Errorf("renewed for %v, want 8s", got)
 		}
 	}
 	m.ack(source.Applied, acks(source.Accept, first, second)...)
@@ -144,7 +144,7 @@ func TestBrokerRenewThenAccept(t *testing.T) {
 // A late acknowledgement is refused whole, the part that is held included.
 func TestBrokerLockEnds(t *testing.T) {
 	t.Parallel()
-	p := onBroker(t, 1, nil, config{"share.record.lock.duration.ms": "1500"})
+	p := onBroker(t, 1, nil, config{"share.record.lock.duration.ms": "6000"})
 	p.produce(0, 10)
 	late, other := p.join(), p.join()
 	old := late.fetch()

@@ -156,14 +156,15 @@ func (h *heart) findCoordinator(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look-up of the coordinator: %w", err)
 	}
-	for _, c := range resp.Coordinators {
-		if err := coded(c.ErrorCode, c.ErrorMessage); err != nil {
-			return fmt.Errorf("look-up of the coordinator: %w", err)
-		}
-		h.coordinator = c.NodeID
-		return nil
+	if len(resp.Coordinators) != 1 {
+		return kerr.CoordinatorNotAvailable
 	}
-	return kerr.CoordinatorNotAvailable
+	c := resp.Coordinators[0]
+	if err := coded(c.ErrorCode, c.ErrorMessage); err != nil {
+		return fmt.Errorf("look-up of the coordinator: %w", err)
+	}
+	h.coordinator = c.NodeID
+	return nil
 }
 
 // leave takes the member out of the group, also when only the answer to its

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,12 +203,4 @@ func wantAcquired(t testing.TB, f source.Fetch, acquired string, deliveries int1
 		t.Fatalf("acquired %v at delivery %d (%v), want %s at %d", p.Acquired, p.Deliveries, p.Err, acquired, deliveries)
 	}
 	return p
-}
-
-func partitionsOf(ids []source.PartitionID) (numbers []int32) {
-	for _, id := range ids {
-		numbers = append(numbers, id.Partition)
-	}
-	slices.Sort(numbers)
-	return numbers
 }

@@ -21,6 +21,29 @@ func (w *world) spread(partitions int32) {
 	}
 }
 
+// Acknowledgements wait for the fetch from the leader that they are for.
+func TestAcksRideToTheirLeader(t *testing.T) {
+	inWorld(t, 2, 2, func(t *testing.T, w *world) {
+		w.spread(2)
+		w.produce(0, 10)
+		w.produce(1, 10)
+		m := w.join()
+		m.QueueAcks(acks(source.Accept, m.fetch(), m.fetch()))
+		var acked []source.AckResult
+		for range 2 {
+			f, err := m.Fetch(t.Context(), m.limits)
+			if err != nil || len(f.Acked) != 1 {
+				t.Fatalf("fetch = %v, %v; want one result", f.Acked, err)
+			}
+			acked = append(acked, f.Acked...)
+		}
+		wantOutcome(t, acked, source.Applied)
+		if acked[0].PartitionID == acked[1].PartitionID {
+			t.Error("both results are of one partition")
+		}
+	})
+}
+
 // The former leader names the new one; what it held is lost, and the new one is
 // followed without a look-up.
 func TestLeaderMoves(t *testing.T) {

@@ -52,6 +52,9 @@ func TestConnectionLost(t *testing.T) {
 						t.Errorf("fetch = %v, want %v", err, share.ErrUnavailable)
 					}
 				}
+				if key == kmsg.ShareAcknowledge && err != nil {
+					t.Errorf("fetch = %v; want none, the session was known to be gone", err)
+				}
 				if lost.Empty() { // the acknowledgement's loss left the fetch unharmed
 					m.ack(source.Refused, acks(source.Accept, f)...)
 					lost = m.fetch()
