@@ -47,7 +47,8 @@ func (m *Member) fetch(ctx context.Context, s *session, want []source.PartitionI
 	s.adopt(req)
 	failed := m.fetched(s, resp, riding, f)
 	if acquired(f.Partitions) {
-		f.LockedUntil = sent.Add(time.Duration(resp.AcquisitionLockTimeoutMillis) * time.Millisecond)
+		f.Lock = time.Duration(resp.AcquisitionLockTimeoutMillis) * time.Millisecond
+		f.LockedUntil = sent.Add(f.Lock)
 	}
 	if failed != nil && f.LockedUntil.IsZero() {
 		s.rest.fail(failed)

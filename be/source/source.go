@@ -68,6 +68,9 @@ type Fetch struct {
 	// LockedUntil is when the broker's acquisition locks end at the earliest,
 	// judged from before the request was sent. Zero where nothing is locked.
 	LockedUntil time.Time
+	// Lock is how long such a lock lasts by what the broker said, which may
+	// change from fetch to fetch. Zero where nothing is locked.
+	Lock time.Duration
 	// Acked is what became of the acknowledgements that rode on the request.
 	Acked []AckResult
 	// Lost lists the partitions of which nothing is held any more that an

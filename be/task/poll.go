@@ -33,6 +33,9 @@ func (t *Task) poll(ctx context.Context) *batch {
 		f, err := t.cfg.Source.Fetch(ctx, t.limits(b, wait))
 		t.acknowledged(f.Acked)
 		now := t.rt.Now()
+		if f.Lock > 0 {
+			t.lock = f.Lock // an operator may change the group's setting at any time
+		}
 		b.add(f, t.lock, now)
 		t.fetched(b, f, err)
 		if b.acquired.IsZero() || err != nil || ctx.Err() != nil || !t.gathersOn(b, f, now) {

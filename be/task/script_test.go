@@ -26,7 +26,7 @@ import (
 // named trap_NN are about the traps of share-groups.md, section 8.
 //
 //	run lock=30s linger=20ms rows=1000 bytes=1000000 until=5s
-//	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 unproven=8 err=...
+//	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 unproven=8 err=... lock=2s
 //	write 2s | write error ...        the next write's time, or its failure
 //	commit [2s] committed | conflict 0:3-4 | wait | error | ...
 //	ack refused 0 | ack retry 0       the next Acknowledge's outcome for a partition
@@ -199,9 +199,12 @@ func (w *world) Fetch(ctx context.Context, limits source.Limits) (f source.Fetch
 		time.Sleep(w.duration(s))
 	}
 	w.say("fetch rows<=%d bytes<=%d wait %v: %s", limits.MaxRecords, limits.MaxBytes, limits.MaxWait, strings.Join(d.words, " "))
+	if s := d.args["lock"]; s != "" {
+		w.lock = w.duration(s)
+	}
 	for _, word := range d.words {
 		f.Partitions = append(f.Partitions, w.partition(word, d.args))
-		f.LockedUntil = time.Now().Add(w.lock)
+		f.LockedUntil, f.Lock = time.Now().Add(w.lock), w.lock
 	}
 	if s := d.args["lost"]; s != "" {
 		f.Lost = []source.PartitionID{{TopicID: topic, Partition: int32(w.number(s))}}

@@ -116,7 +116,7 @@ func (e *Ended) Error() string {
 type Task struct {
 	cfg    Config
 	rt     Runtime
-	lock   time.Duration
+	lock   time.Duration // of the last fetch; as the job has it before the first
 	status status
 
 	// Owned by Run, or by the child that it waits for.
