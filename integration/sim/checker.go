@@ -31,6 +31,8 @@ func (c *checker) answered(req *frontendv1.CommitTxnRequest, answer *frontendv1.
 		c.stats.Commits++
 	case frontendv1.Outcome_OUTCOME_CONFLICT:
 		c.stats.Conflicts++
+	case frontendv1.Outcome_OUTCOME_WAIT:
+		c.stats.Waits++
 	default:
 		c.stats.Refused++
 	}
@@ -75,6 +77,7 @@ func (c *checker) applied() {
 	for _, v := range f.state.Ledgers(f.jobID) {
 		p := int(v.Partition)
 		c.settledTruly(p, offsets.Of(offsets.Range{First: v.Start, Last: v.Settled - 1}).Union(v.Ranges), rows[p].Union(bad[p]))
+		c.stats.Ranges = max(c.stats.Ranges, len(v.Ranges))
 		loaded, void, expired = loaded+v.Loaded, void+v.Void, expired+v.Expired
 	}
 	c.stats.Voids, c.stats.Expired = int(void), int(expired)

@@ -10,6 +10,11 @@ import (
 // are enough records.
 func (s *Sim) produce() {
 	w := s.w
+	for range s.cfg.Transactions {
+		log := s.broker.parts[w.rng.IntN(len(s.broker.parts))].log
+		log.append(1, open)
+		log.decide(!w.chance(0.1))
+	}
 	gap := s.cfg.Weather / time.Duration(s.cfg.Records/2+1)
 	for n := 0; n < s.cfg.Records; {
 		w.sleep(w.between(0, gap))

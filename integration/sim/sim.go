@@ -22,6 +22,7 @@ type Config struct {
 	BatchRows    int64         // max_batch_rows
 	Linger       time.Duration // share_linger_ms
 	Records      int           // offsets to produce, at least
+	Transactions int           // of one record each, a tenth aborted, to begin with
 
 	Weather   time.Duration // how long faults happen
 	Unsettled time.Duration // mean time between two of them
@@ -118,6 +119,8 @@ type Outcome struct {
 // stats are counts over a universe.
 type stats struct {
 	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Stalls, Voids, Expired, Restarts int
+	Waits                                                                                             int // answers WAIT
+	Ranges                                                                                            int // most settled ranges that a ledger had above its settled offset
 }
 
 func (s *stats) add(o stats) {
@@ -132,6 +135,8 @@ func (s *stats) add(o stats) {
 	s.Voids += o.Voids
 	s.Expired += o.Expired
 	s.Restarts += o.Restarts
+	s.Waits += o.Waits
+	s.Ranges = max(s.Ranges, o.Ranges)
 }
 
 // Run plays a universe to its end: until everything is settled, or a property

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"shoal/fe/state/ledger"
 )
 
 var (
@@ -97,4 +99,27 @@ func TestReplay(t *testing.T) {
 			t.Errorf("seed %d: only %d steps", s, first.Steps)
 		}
 	}
+}
+
+// A backlog of small transactions, a tenth of them aborted, has a hole every
+// twenty offsets that only the auditor can close. Commits wait for it, and in
+// the end everything is settled.
+func TestTransactions(t *testing.T) {
+	const rows = 500
+	var total stats
+	for s := range uint64(5) {
+		o := Run(Config{
+			Seed: s, Partitions: 1, Backends: 1, Slots: 4, Tasks: 4, Lock: 6 * time.Second, Deliveries: 10, Window: 2000,
+			FetchRecords: rows, BatchRows: rows, Transactions: 3000, Weather: time.Second, Unsettled: time.Second,
+		}, false)
+		if o.Violation != "" {
+			t.Errorf("seed %d: %s", s, o.Violation)
+		}
+		total.add(o.Stats)
+	}
+	// The auditor proves the control records of a txn that waits, one by one.
+	if most := ledger.MaxRanges + rows; total.Ranges > most || total.Waits == 0 {
+		t.Errorf("up to %d ranges and %d waits; want at most %d ranges, and some waits", total.Ranges, total.Waits, most)
+	}
+	t.Logf("%+v", total)
 }
