@@ -3,12 +3,15 @@ package stmt_test
 import (
 	"context"
 	"errors"
-	"io"
+	"net"
 	"path/filepath"
+	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"shoal/internal/engine"
 	"shoal/internal/textrow"
@@ -16,82 +19,70 @@ import (
 	"shoal/sql/types"
 )
 
-// localBackend is a backend that answers queries in process, over files in a
-// folder. With gone set there is none.
+// localBackend is a backend that answers queries over files in a folder, reached
+// by gRPC in memory. With gone set there is none.
 type localBackend struct {
-	backendv1.BackendServiceClient
+	backendv1.UnimplementedBackendServiceServer
 	dir    string
 	engine *engine.Engine
+	client backendv1.BackendServiceClient
 	gone   bool
 }
 
-func newLocalBackend(dir string) *localBackend {
-	return &localBackend{dir: dir, engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20})}
+func startBackend(t *testing.T) *localBackend {
+	t.Helper()
+	lis := bufconn.Listen(1 << 20)
+	conn, err := grpc.NewClient("passthrough:backend", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return lis.Dial() }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &localBackend{dir: t.TempDir(), engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}), client: backendv1.NewBackendServiceClient(conn)}
+	server := grpc.NewServer()
+	backendv1.RegisterBackendServiceServer(server, b)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(lis) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := errors.Join(conn.Close(), <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
 }
 
 func (b *localBackend) Pick() (backendv1.BackendServiceClient, error) {
 	if b.gone {
 		return nil, errors.New("no backend is alive")
 	}
-	return b, nil
+	return b.client, nil
 }
 
-// answer is the client's side of a running query.
-type answer struct {
-	grpc.ClientStream
-	responses chan *backendv1.QueryResponse // closed at the end
-	err       error                         // set before that
+// errorKinds are the engine's kinds of errors as they cross.
+var errorKinds = map[engine.ErrorKind]backendv1.QueryError_Kind{
+	engine.Failed: backendv1.QueryError_KIND_FAILED, engine.Syntax: backendv1.QueryError_KIND_SYNTAX,
+	engine.Refused: backendv1.QueryError_KIND_REFUSED, engine.UnknownTable: backendv1.QueryError_KIND_UNKNOWN_TABLE,
+	engine.UnknownColumn: backendv1.QueryError_KIND_UNKNOWN_COLUMN, engine.OutOfMemory: backendv1.QueryError_KIND_OUT_OF_MEMORY,
 }
 
-func (a *answer) Recv() (*backendv1.QueryResponse, error) {
-	if r, ok := <-a.responses; ok {
-		return r, nil
-	}
-	if a.err != nil {
-		return nil, a.err
-	}
-	return nil, io.EOF
-}
-
-func (b *localBackend) Query(ctx context.Context, req *backendv1.QueryRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[backendv1.QueryResponse], error) {
-	a := &answer{responses: make(chan *backendv1.QueryResponse)}
-	send := func(r *backendv1.QueryResponse) error {
-		select {
-		case a.responses <- r:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	go func() {
-		defer close(a.responses)
-		a.err = b.run(ctx, req, send)
-	}()
-	return a, nil
-}
-
-func (b *localBackend) run(ctx context.Context, req *backendv1.QueryRequest, send func(*backendv1.QueryResponse) error) error {
+// Query implements BackendService as a backend does.
+func (b *localBackend) Query(req *backendv1.QueryRequest, stream grpc.ServerStreamingServer[backendv1.QueryResponse]) error {
 	columns := func(cols []engine.ResultColumn) error {
 		schema := &backendv1.ResultSchema{}
 		for _, c := range cols {
 			schema.Columns = append(schema.Columns, &backendv1.ResultColumn{Name: c.Name, Type: c.Type})
 		}
-		return send(&backendv1.QueryResponse{Body: &backendv1.QueryResponse_Schema{Schema: schema}})
+		return stream.Send(&backendv1.QueryResponse{Body: &backendv1.QueryResponse_Schema{Schema: schema}})
 	}
 	row := func(cells [][]byte) error {
-		return send(&backendv1.QueryResponse{Body: &backendv1.QueryResponse_Rows{Rows: &backendv1.RowBatch{Rows: 1, Data: textrow.Append(nil, cells)}}})
+		return stream.Send(&backendv1.QueryResponse{Body: &backendv1.QueryResponse_Rows{Rows: &backendv1.RowBatch{Rows: 1, Data: textrow.Append(nil, cells)}}})
 	}
-	err := b.engine.Query(ctx, b.request(req), columns, row)
+	err := b.engine.Query(stream.Context(), b.request(req), columns, row)
 	var user *engine.Error
 	if !errors.As(err, &user) {
 		return err
 	}
-	kinds := map[engine.ErrorKind]backendv1.QueryError_Kind{
-		engine.Failed: backendv1.QueryError_KIND_FAILED, engine.Syntax: backendv1.QueryError_KIND_SYNTAX,
-		engine.Refused: backendv1.QueryError_KIND_REFUSED, engine.UnknownTable: backendv1.QueryError_KIND_UNKNOWN_TABLE,
-		engine.UnknownColumn: backendv1.QueryError_KIND_UNKNOWN_COLUMN, engine.OutOfMemory: backendv1.QueryError_KIND_OUT_OF_MEMORY,
-	}
-	st, err := status.New(codes.InvalidArgument, user.Msg).WithDetails(&backendv1.QueryError{Kind: kinds[user.Kind]})
+	st, err := status.New(codes.InvalidArgument, user.Msg).WithDetails(&backendv1.QueryError{Kind: errorKinds[user.Kind]})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // frontend is one with everything real but the log, which is in memory, the
-// backend, which answers in process, and the jobs, which are only recorded.
+// backend, which only answers queries, and the jobs, which are only recorded.
 type frontend struct {
 	*stmt.Executor
 	store     *memoryStore
@@ -35,7 +35,7 @@ func newFrontend(t *testing.T) *frontend {
 	t.Helper()
 	f := &frontend{
 		store:     &memoryStore{state: state.New()},
-		backend:   newLocalBackend(t.TempDir()),
+		backend:   startBackend(t),
 		jobs:      &recordedJobs{},
 		processes: session.NewProcesses(),
 		globals:   session.NewGlobals(session.DefaultServer()),

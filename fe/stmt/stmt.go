@@ -162,9 +162,12 @@ func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w
 func (e *Executor) query(ctx context.Context, s *session.Session, stmt *ast.Select, w result.Writer) error {
 	if limit := s.QueryTimeout(); limit > 0 {
 		timeout := errno.New(errno.QueryTimeout, "Query execution was interrupted, maximum statement execution time exceeded: %v (query_timeout, max_execution_time)", limit)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, timeout)
-		defer cancel()
+		// Not a deadline: gRPC would hand it on, and a backend whose clock is
+		// ahead would end the query for a reason that nobody understands.
+		running, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer time.AfterFunc(limit, func() { cancel(timeout) }).Stop()
+		ctx = running
 	}
 	err := e.cfg.Queries.Query(ctx, s, stmt.Text, w)
 	if err != nil && ctx.Err() != nil {
