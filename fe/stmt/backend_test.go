@@ -26,6 +26,8 @@ type localBackend struct {
 	dir    string
 	engine *engine.Engine
 	client backendv1.BackendServiceClient
+	server *grpc.Server
+	asked  chan struct{} // has room for one call
 	gone   bool
 }
 
@@ -37,13 +39,13 @@ func startBackend(t *testing.T) *localBackend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &localBackend{dir: t.TempDir(), engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}), client: backendv1.NewBackendServiceClient(conn)}
-	server := grpc.NewServer()
-	backendv1.RegisterBackendServiceServer(server, b)
+	b := &localBackend{dir: t.TempDir(), engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}), client: backendv1.NewBackendServiceClient(conn),
+		server: grpc.NewServer(), asked: make(chan struct{}, 1)}
+	backendv1.RegisterBackendServiceServer(b.server, b)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(lis) }()
+	go func() { served <- b.server.Serve(lis) }()
 	t.Cleanup(func() {
-		server.Stop()
+		b.server.Stop()
 		if err := errors.Join(conn.Close(), <-served); err != nil {
 			t.Error(err)
 		}
@@ -67,6 +69,10 @@ var errorKinds = map[engine.ErrorKind]backendv1.QueryError_Kind{
 
 // Query implements BackendService as a backend does.
 func (b *localBackend) Query(req *backendv1.QueryRequest, stream grpc.ServerStreamingServer[backendv1.QueryResponse]) error {
+	select {
+	case b.asked <- struct{}{}:
+	default:
+	}
 	columns := func(cols []engine.ResultColumn) error {
 		schema := &backendv1.ResultSchema{}
 		for _, c := range cols {

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -199,6 +201,24 @@ func TestPreparedStatements(t *testing.T) {
 	s.want(s.query("SELECT CONNECTION_ID()"), id[0])
 }
 
+func TestEveryTypeInBothProtocols(t *testing.T) {
+	s := serve(t)
+	s.exec(`CREATE TABLE every (b BOOLEAN, ti TINYINT, si SMALLINT, i INT, bi BIGINT, li LARGEINT, f FLOAT, d DOUBLE, de DECIMAL(10,2), day DATE,
+		at DATETIME, ms DATETIME(3), us DATETIME(6), c CHAR(10), vc VARCHAR(20), st STRING, js JSON)`)
+	loader := s.connect()
+	loader.DB = "shop"
+	s.load(t, loader, "every", `SELECT true, -128, 32767, -2147483648, 9223372036854775807, -99999999999999999999999999999999999999, 1.5, -2.25e-10, -12345678.90,
+		DATE '2024-02-29', TIMESTAMP '2024-02-29 12:34:56', TIMESTAMP '2024-02-29 12:34:56.7', TIMESTAMP '2024-02-29 00:00:00', '', 'größe', repeat('x', 70000), '{"k": 1}'
+		UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL`)
+	want := []string{"1", "-128", "32767", "-2147483648", "9223372036854775807", "-99999999999999999999999999999999999999", "1.5", "-2.25e-10", "-12345678.90",
+		"2024-02-29", "2024-02-29 12:34:56", "2024-02-29 12:34:56.700", "2024-02-29 00:00:00.000000", "", "größe", strings.Repeat("x", 70000), `{"k": 1}`}
+	nulls := slices.Repeat([]string{"<nil>"}, len(want))
+	s.want(s.query("SELECT * FROM every"), want, nulls)
+	s.want(s.query("SELECT * FROM every WHERE ? = 1", 1), want, nulls)
+	s.want(s.query("SELECT COUNT(*) FROM every WHERE at = ? AND de = ? AND b = ? AND st = ? AND ms > ?",
+		time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC), "-12345678.90", true, strings.Repeat("x", 70000), "2024-02-29 12:34:56.699"), []string{"1"})
+}
+
 func TestSelectLimit(t *testing.T) {
 	s := serve(t)
 	s.exec("SET sql_select_limit = 2")
@@ -282,6 +302,28 @@ func TestClientGone(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the query runs on without its client")
 		}
+	}
+}
+
+// A backend that goes away takes only the query.
+func TestBackendGone(t *testing.T) {
+	s := serve(t)
+	other := s.dial()
+	var id int
+	if err := other.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- drain(t.Context(), other, endless+", shop.t") }()
+	<-s.backend.asked
+	s.backend.server.Stop()
+	err := <-ended
+	wantError(t, 1105, err)
+	if err != nil && !strings.Contains(err.Error(), "run it again") {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
+	if err := other.PingContext(t.Context()); err != nil {
+		t.Errorf("the connection: %v", err)
 	}
 }
 
