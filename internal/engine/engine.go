@@ -124,7 +124,13 @@ func (e *Engine) Query(ctx context.Context, req Request, columns func([]ResultCo
 		return err
 	}
 	defer rows.Close()
-	return stream(ctx, rows, plain, zone.location, columns, row)
+	names := rows.Columns()
+	if req.Describe { // a subquery's names are made to differ
+		if names, err = in.columnNames(ctx, req.SQL); err != nil {
+			return err
+		}
+	}
+	return stream(ctx, rows, names, plain, zone.location, columns, row)
 }
 
 // instance is a locked DuckDB with one connection.
@@ -194,10 +200,30 @@ func (in *instance) query(ctx context.Context, text string) (driver.Rows, error)
 	return rows, nil
 }
 
-// stream hands over the rows of a result.
-func stream(ctx context.Context, rows driver.Rows, plain plainColumns, zone *time.Location,
+// columnNames prepares a query and returns the names of its result's columns.
+func (in *instance) columnNames(ctx context.Context, text string) (names []string, err error) {
+	prepared, err := in.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
+	if err != nil {
+		return nil, classify(ctx, err)
+	}
+	defer func() { err = errors.Join(err, prepared.Close()) }()
+	stmt := prepared.(*duckdbgo.Stmt)
+	count, err := stmt.ColumnCount()
+	if err != nil {
+		return nil, err
+	}
+	names = make([]string, count)
+	for i := range names {
+		if names[i], err = stmt.ColumnName(i); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// stream hands over the rows of a result, under the given names.
+func stream(ctx context.Context, rows driver.Rows, names []string, plain plainColumns, zone *time.Location,
 	columns func([]ResultColumn) error, row func([][]byte) error) error {
-	names := rows.Columns()
 	formats := make([]format, len(names))
 	described := make([]ResultColumn, len(names))
 	for i, name := range names {

@@ -256,6 +256,7 @@ func TestDescribe(t *testing.T) {
 		`SELECT *, a = 1 AS c, 1.5 AS a2, to_json(a) AS k, [a] AS l, now() AS n, 1e0 AS d, sum(a) OVER () AS s, 'x'::BLOB AS b, INTERVAL 1 DAY AS i FROM "db:d".t`,
 		`(SELECT 1 AS x) UNION ALL (SELECT 2.5)`,
 		`VALUES (1, 'a')`,
+		`SELECT 1 AS a, 'x' AS a, a AS A, a FROM "db:d".t`,
 	} {
 		ran, err := ask(t.Context(), engine.Request{SQL: query, Tables: []engine.Table{table}})
 		if err != nil {
