@@ -31,7 +31,7 @@ type localBackend struct {
 	gone   bool
 }
 
-func startBackend(t *testing.T) *localBackend {
+func startBackend(t testing.TB) *localBackend {
 	t.Helper()
 	lis := bufconn.Listen(1 << 20)
 	conn, err := grpc.NewClient("passthrough:backend", grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -31,7 +31,7 @@ type frontend struct {
 	globals   *session.Globals
 }
 
-func newFrontend(t *testing.T) *frontend {
+func newFrontend(t testing.TB) *frontend {
 	t.Helper()
 	f := &frontend{
 		store:     &memoryStore{state: state.New()},
@@ -81,7 +81,7 @@ func (s *memoryStore) Propose(_ context.Context, cmd *raftlogv1.Command) (state.
 }
 
 // apply applies a command of the test's own, which must succeed.
-func (s *memoryStore) apply(t *testing.T, cmd *raftlogv1.Command) state.Result {
+func (s *memoryStore) apply(t testing.TB, cmd *raftlogv1.Command) state.Result {
 	t.Helper()
 	cmd.AtMs = time.Now().UnixMilli()
 	applied, _ := s.Propose(t.Context(), cmd)

@@ -1,7 +1,6 @@
 package stmt_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,13 +9,12 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"shoal/fe/errno"
-	"shoal/fe/literal"
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/internal/textrow"
 )
 
-// TestStatements runs the scripts of testdata, each on a frontend of its own
+// TestStatements runs the scripts of testdata/statements, each on a frontend of its own
 // in a bubble, so that it is the year 2000 in all of them. The commands:
 //
 //	sql [session=name]       one statement; the answer as a client sees it
@@ -28,7 +26,7 @@ import (
 //	errors                   the same for the error rows of a job
 //	backend gone|back        queries of tables fail, or work again
 func TestStatements(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/statements", func(t *testing.T, path string) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{frontend: newFrontend(t), sessions: map[string]*session.Session{}}
 			datadriven.RunTest(t, path, s.run)
@@ -198,11 +196,4 @@ func (p *printed) String() string {
 		b.WriteString(strings.TrimRight(strings.Join(row, " | "), " ") + "\n")
 	}
 	return b.String()
-}
-
-// ask is the answer of one statement, for tests without a script.
-func (f *frontend) ask(ctx context.Context, s *session.Session, text string, args ...literal.Value) (*printed, error) {
-	var p printed
-	err := f.Execute(ctx, s, text, args, &p)
-	return &p, err
 }

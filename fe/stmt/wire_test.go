@@ -255,7 +255,7 @@ func TestKillQuery(t *testing.T) {
 	if err := victim.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{endless, endless + ", shop.t"} {
+	for _, text := range []string{endless, endless + ", shop.t", "SELECT SLEEP(1000)"} {
 		ended := make(chan error, 1)
 		go func() { ended <- drain(t.Context(), victim, text) }()
 		s.awaitRunning(id, text)
