@@ -143,7 +143,7 @@ func (m *member) exchange(limits source.Limits, f *source.Fetch) {
 	}
 	m.held[p.ID()] = true
 	f.Partitions = append(f.Partitions, p)
-	f.LockedUntil = w.now.Add(m.s.cfg.Lock)
+	f.LockedUntil, f.Lock = w.now.Add(m.s.cfg.Lock), m.s.cfg.Lock
 	w.tell("%s acquires %d:%v gaps %v (delivery %d)", m.id, part, p.Acquired, p.Gaps, p.Deliveries)
 }
 
