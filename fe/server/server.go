@@ -106,7 +106,7 @@ func (s *Server) assemble() {
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
 	})
 	s.stmts = stmt.New(stmt.Config{
-		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Nodes: s.nodes, Processes: s.processes, Started: started, Logger: s.cfg.Logger,
+		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Nodes: s.nodes, Processes: s.processes, Started: started,
 	})
 }
 

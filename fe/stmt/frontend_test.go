@@ -2,7 +2,6 @@ package stmt_test
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -47,7 +46,7 @@ func newFrontend(t testing.TB) *frontend {
 	})
 	f.Executor = stmt.New(stmt.Config{
 		Store: f.store, Queries: queries, RoutineLoads: f.jobs, Nodes: nodes{}, Processes: f.processes,
-		Started: time.Now(), Logger: slog.New(slog.DiscardHandler),
+		Started: time.Now(),
 	})
 	return f
 }

@@ -11,7 +11,6 @@ package stmt
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -73,7 +72,6 @@ type Config struct {
 	Nodes        Nodes
 	Processes    *session.Processes
 	Started      time.Time // of the frontend
-	Logger       *slog.Logger
 }
 
 // Executor carries out statements.
