@@ -218,12 +218,15 @@ func TestCommitSlowerThanLock(t *testing.T) {
 	l := setUp(t, fe.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}})
 	l.waitState("RUNNING")
 	l.alterGroup(map[string]string{"share.record.lock.duration.ms": "1000", "share.renew.acknowledge.enable": "false"})
+	client := l.client()
+	l.produce(client, 0, row(0, 0))
+	l.waitRows(1)
+	time.Sleep(time.Second) // the broker takes a moment until it acquires by new settings
 	fe.Signal(syscall.SIGSTOP)
 	var values []string
-	for id := range rows {
-		values = append(values, row(id, 0))
+	for id := range rows - 1 {
+		values = append(values, row(id+1, 0))
 	}
-	client := l.client()
 	l.produce(client, 0, values...)
 	time.Sleep(3500 * time.Millisecond) // three locks, and less than a backend waits for its leader
 	fe.Signal(syscall.SIGCONT)
