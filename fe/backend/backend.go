@@ -16,7 +16,7 @@
 // Nothing here decides where tasks run (fe/schedule), and nothing is
 // replicated. Run owns one goroutine and one connection a backend and ends them
 // before it returns. The other methods are safe for concurrent use at any time;
-// on a frontend that does not lead no backend is alive.
+// on a frontend that does not lead no backend is alive, and none is dead.
 package backend
 
 import (
@@ -64,7 +64,8 @@ type Viewer interface {
 type Status struct {
 	ID uint64
 	// Alive: it answered within DeadAfter. Unheard: it did not answer this
-	// leader yet, who knows of it for less than DeadAfter.
+	// leader yet, who knows of it for less than DeadAfter; or there is no
+	// leader here. It may be alive, so nobody may take its tasks away.
 	Alive, Unheard bool
 	Slots          int
 	Version        string
@@ -227,7 +228,7 @@ func (r *Registry) status(id uint64) Status {
 	defer r.mu.Unlock()
 	rec := r.records[id]
 	if rec == nil {
-		return Status{ID: id, Unheard: r.lead != nil}
+		return Status{ID: id, Unheard: true}
 	}
 	return rec.status(time.Now())
 }

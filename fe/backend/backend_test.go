@@ -304,8 +304,8 @@ func TestNewLeader(t *testing.T) {
 		c.assign(0)
 		pass(3 * backend.Interval)
 		c.stop()
-		if s := c.status(0); s.Alive || s.Unheard {
-			t.Errorf("without a leader: %+v, want neither alive nor awaited", s)
+		if s := c.status(0); s.Alive || !s.Unheard {
+			t.Errorf("without a leader: %+v, want not alive and not dead: a plan in the making must not move its tasks", s)
 		}
 		c.lead(2)
 		pass(3 * backend.Interval)
