@@ -224,7 +224,7 @@ func TestSelectLimit(t *testing.T) {
 	s.exec("SET sql_select_limit = 2")
 	for text, rows := range map[string]int{
 		"SELECT id FROM t": 2, "SELECT id FROM t ORDER BY id DESC": 2, "SELECT id FROM t LIMIT 3": 3, "SELECT id FROM t UNION ALL SELECT id FROM t": 2,
-		"SELECT COUNT(*) FROM (SELECT id FROM t) x": 1, "SELECT 1 FROM t x, t y": 2, "VALUES ROW(1), ROW(2), ROW(3)": 2,
+		"SELECT COUNT(*) FROM (SELECT id FROM t) x": 1, "SELECT 1 FROM t x, t y": 2, "VALUES ROW(1), ROW(2), ROW(3)": 2, "SELECT range FROM range(10)": 2,
 	} {
 		if got := s.query(text); len(got) != rows {
 			t.Errorf("%s: %d rows, want %d", text, len(got), rows)

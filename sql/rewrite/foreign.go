@@ -37,7 +37,23 @@ func (p *printer) printForeign(tokens []parse.Token) string {
 		}
 		i = f.token(i)
 	}
-	return f.out.String()
+	return f.out.String() + f.selectLimit()
+}
+
+// selectLimit prints the session's limit for a query that has none of its own.
+func (f *foreign) selectLimit() string {
+	depth := 0
+	for _, t := range f.tokens {
+		switch {
+		case isSymbol(t, "("):
+			depth++
+		case isSymbol(t, ")"):
+			depth--
+		case depth == 0 && isWord(t, "LIMIT", "FETCH"):
+			return ""
+		}
+	}
+	return f.sessionLimit()
 }
 
 func isName(t parse.Token) bool { return t.Kind == parse.Word || t.Kind == parse.QuotedName }

@@ -366,7 +366,14 @@ func (p *printer) selectLimit(node tidb.Node) string {
 	case *tidb.SetOprStmt:
 		own = n.Limit
 	}
-	if own != nil || p.session.SelectLimit == nil {
+	if own != nil {
+		return ""
+	}
+	return p.sessionLimit()
+}
+
+func (p *printer) sessionLimit() string {
+	if p.session.SelectLimit == nil {
 		return ""
 	}
 	return fmt.Sprintf(" LIMIT %d", *p.session.SelectLimit)

@@ -145,6 +145,8 @@ func TestSelectLimit(t *testing.T) {
 		"SELECT 1 UNION SELECT 2 ORDER BY 1":              " NULLS FIRST LIMIT 2",
 		"SELECT COUNT(*) FROM (SELECT id FROM t) AS x":    `) AS "x" LIMIT 2`,
 		"SELECT id FROM t WHERE id IN (SELECT id FROM t)": ")) LIMIT 2",
+		"SELECT * EXCLUDE (id) FROM t":                    "LIMIT 2",
+		"SELECT * EXCLUDE (id) FROM t LIMIT 5":            "LIMIT 5",
 	} {
 		result, err := rewrite.Select(query, limited)
 		if err != nil || !strings.HasSuffix(result.SQL, want) || strings.Count(result.SQL, "LIMIT") != 1 {
