@@ -25,25 +25,29 @@ type pace struct {
 	began, last time.Time
 }
 
-// reach takes in that n rows are done now, and returns how many that makes.
+// reach takes in that n rows in all are done now.
 func (p *pace) reach(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	switch {
-	case n == p.all:
-		return
-	case p.began.IsZero():
-		p.began, p.first = now, n
-	}
-	p.all, p.last = n, now
+	p.advance(n - p.all)
 }
 
+// add takes in that n more rows are done now.
 func (p *pace) add(n int) {
 	p.mu.Lock()
-	all := p.all
-	p.mu.Unlock()
-	p.reach(all + n)
+	defer p.mu.Unlock()
+	p.advance(n)
+}
+
+func (p *pace) advance(n int) {
+	if n == 0 {
+		return
+	}
+	p.last = time.Now()
+	p.all += n
+	if p.began.IsZero() {
+		p.began, p.first = p.last, n
+	}
 }
 
 func (p *pace) count() int {
