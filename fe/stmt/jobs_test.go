@@ -9,15 +9,18 @@ import (
 	"shoal/sql/ast"
 )
 
-// recordedJobs keeps what it was asked to do.
-type recordedJobs struct{ asked []string }
+// recordedJobs keeps what it was asked to do. With failure set, it cannot.
+type recordedJobs struct {
+	asked   []string
+	failure error
+}
 
 func (r *recordedJobs) record(s *session.Session, what string, job ast.Name) error {
 	if job.DB == "" {
 		job.DB = s.DB
 	}
 	r.asked = append(r.asked, what+" "+job.String())
-	return nil
+	return r.failure
 }
 
 func (r *recordedJobs) Create(_ context.Context, s *session.Session, stmt *ast.CreateRoutineLoad) error {

@@ -285,7 +285,7 @@ func (e *Executor) filter(ctx context.Context, s *session.Session, t *result.Tab
 }
 
 // Describe is the columns that a statement's result will have, none for one
-// without rows; placeholders count as NULL. It runs nothing.
+// without rows; placeholders count as NULL, in a LIMIT as 0. It runs nothing.
 func (e *Executor) Describe(ctx context.Context, s *session.Session, text string) ([]result.Column, error) {
 	stmt, err := e.parse(literal.Blank(text))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,25 @@ type served struct {
 	t    *testing.T
 	addr string
 	conn *sql.Conn
+	log  *logText
+}
+
+// logText is what was logged.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func serve(t *testing.T) *served {
@@ -39,7 +59,8 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := wire.New(wire.Config{Handler: f, Accounts: accounts{}, Globals: f.globals, Processes: f.processes, Log: slog.New(slog.DiscardHandler)})
+	log := &logText{}
+	server := wire.New(wire.Config{Handler: f, Accounts: accounts{}, Globals: f.globals, Processes: f.processes, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx, lis) }()
@@ -49,7 +70,7 @@ func serve(t *testing.T) *served {
 			t.Error(err)
 		}
 	})
-	s := &served{script: &script{frontend: f, sessions: map[string]*session.Session{}}, t: t, addr: lis.Addr().String()}
+	s := &served{script: &script{frontend: f, sessions: map[string]*session.Session{}}, t: t, addr: lis.Addr().String(), log: log}
 	s.conn = s.dial()
 	for _, text := range []string{"CREATE DATABASE shop", "USE shop", "CREATE TABLE t (id INT, name VARCHAR(10))"} {
 		s.exec(text)
@@ -338,10 +359,25 @@ func TestDiagnostics(t *testing.T) {
 	s.want(s.query("SELECT FOUND_ROWS()"), []string{"3"})
 }
 
-// What others see of a statement never has its passwords.
-func TestProcesslistHidesPasswords(t *testing.T) {
+// What others see of a statement, its errors and the log never have passwords.
+func TestPasswordsAreHidden(t *testing.T) {
 	s := serve(t)
 	const text = "SELECT INFO FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT INFO%' AND 'property.sasl.password' <> 'hunter2'"
 	const shown = "SELECT INFO FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT INFO%' AND 'property.sasl.password' <> '***'"
 	s.want(s.query(text), []string{shown})
+
+	s.jobs.failure = errors.New("the broker is not there")
+	for _, tail := range []string{`= "hunter2")`, `= "hunter2"`, `"hunter2")`, `= hunter2)`, `= "hunter2", "property.sasl.password" = "hunter2")`} {
+		create := `CREATE ROUTINE LOAD j ON t FROM KAFKA ("kafka_topic" = "t", "property.sasl.password" ` + tail
+		_, err := s.conn.ExecContext(t.Context(), create)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", create, err)
+		}
+		if warnings := fmt.Sprint(s.query("SHOW WARNINGS")); strings.Contains(warnings, "hunter2") {
+			t.Errorf("SHOW WARNINGS: %s", warnings)
+		}
+	}
+	if log := s.log.String(); strings.Contains(log, "hunter2") || !strings.Contains(log, "the broker is not there") {
+		t.Errorf("the log has a password, or not the cause of the failure:\n%s", log)
+	}
 }
