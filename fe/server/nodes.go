@@ -6,7 +6,6 @@ import (
 
 	"shoal/fe/backend"
 	"shoal/fe/result"
-	"shoal/fe/session"
 	"shoal/fe/state"
 	adminv1 "shoal/proto/admin/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -14,12 +13,10 @@ import (
 
 // nodes lists the cluster's processes, for SHOW and the admin API.
 type nodes struct {
-	store     *store
-	registry  *backend.Registry
-	processes *session.Processes
-	id        string // of this frontend
-	started   time.Time
-	version   string
+	store    *store
+	registry *backend.Registry
+	id       string // of this frontend
+	started  time.Time
 }
 
 // Frontends is SHOW FRONTENDS, with Doris's columns; what another frontend

@@ -127,7 +127,7 @@ func New(t testing.TB, role string, args ...string) *Process {
 	}
 	for _, flag := range flags {
 		if !slices.Contains(args, flag) {
-			p.args = append(p.args, flag, freeAddr(t))
+			p.args = append(p.args, flag, FreeAddr(t))
 		}
 	}
 	t.Cleanup(p.cleanup)
@@ -137,8 +137,8 @@ func New(t testing.TB, role string, args ...string) *Process {
 // Setenv adds an environment variable for the runs to come.
 func (p *Process) Setenv(key, value string) { p.env = append(p.env, key+"="+value) }
 
-// freeAddr is a loopback address with a port that is free now.
-func freeAddr(t testing.TB) string {
+// FreeAddr is a loopback address with a port that is free now.
+func FreeAddr(t testing.TB) string {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -255,6 +255,14 @@ func (p *Process) Signal(sig os.Signal) {
 	}
 }
 
+// RemoveAll removes a file or folder below the process's data folder.
+func (p *Process) RemoveAll(path string) {
+	p.t.Helper()
+	if err := os.RemoveAll(filepath.Join(p.Dir, path)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // Stop ends the process with SIGTERM and fails the test unless it exits with 0.
 func (p *Process) Stop() {
 	p.t.Helper()
@@ -266,10 +274,10 @@ func (p *Process) Stop() {
 	case <-p.exited:
 	case <-time.After(StartTimeout):
 		p.Kill()
-		p.t.Fatalf("%s did not end in %v after SIGTERM:\n%s", p.name, StartTimeout, p.Log())
+		p.t.Fatalf("%s did not end in %v:\n%s", p.name, StartTimeout, p.Log())
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		p.t.Errorf("%s exited with %d after SIGTERM, want 0:\n%s", p.name, code, p.Log())
+		p.t.Errorf("%s exited with %d, want 0:\n%s", p.name, code, p.Log())
 	}
 }
 

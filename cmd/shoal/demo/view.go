@@ -79,12 +79,12 @@ func readProgress(ctx context.Context, db *sql.DB) (progress, error) {
 	return p, nil
 }
 
-// sumLag adds up the partitions' lags, "unknown" if one is.
+// sumLag adds up the partitions' lags; below zero says that one is not known.
 func sumLag(lags map[string]any) string {
 	var sum float64
 	for _, lag := range lags {
 		n, ok := lag.(float64)
-		if !ok {
+		if !ok || n < 0 {
 			return "unknown"
 		}
 		sum += n
