@@ -48,6 +48,9 @@ type Probe struct {
 	// Sure is the part of Ask that the group will not deliver again, whatever
 	// it holds.
 	Sure offsets.Set
+	// Settled is what was settled at the look, all that lies below the ledger's
+	// settled offset included.
+	Settled offsets.Set
 }
 
 // An Audit is what the auditor remembers of one job from look to look. It is
@@ -203,7 +206,7 @@ func (a *Audit) examine(in Input, l ledger.View, p kafka.Partition) (Probe, bool
 		delete(a.held, l.Key)
 	}
 	ask = chunk(ask)
-	return Probe{Key: l.Key, Ask: ask, Sure: sure.Intersect(ask)}, len(ask) > 0
+	return Probe{Key: l.Key, Ask: ask, Sure: sure.Intersect(ask), Settled: settledSet(l)}, len(ask) > 0
 }
 
 // stuck tells whether a partition has records and has settled none of them for
@@ -238,6 +241,12 @@ func Lost(l ledger.View, p kafka.Partition) offsets.Set {
 // unsettled is the unsettled offsets below an offset.
 func unsettled(l ledger.View, below int64) offsets.Set {
 	return offsets.Of(offsets.Range{First: l.Settled, Last: below - 1}).Subtract(l.Ranges)
+}
+
+// settledSet is the settled offsets. It is never empty: -1, which is no offset,
+// is below the first.
+func settledSet(l ledger.View) offsets.Set {
+	return offsets.Of(offsets.Range{First: -1, Last: l.Settled - 1}).Union(l.Ranges)
 }
 
 // holes is the unsettled offsets between settled ones.

@@ -181,7 +181,7 @@ func set(pairs ...int64) (out []*typesv1.OffsetRange) {
 
 func TestJudge(t *testing.T) {
 	a := New()
-	probe := Probe{Key: ledger.Key{TopicID: oldTopic}, Ask: offsets.Of(offsets.Range{First: 5, Last: 20}), Sure: offsets.Of(offsets.Range{First: 5, Last: 12})}
+	probe := Probe{Key: ledger.Key{TopicID: oldTopic}, Ask: offsets.Of(offsets.Range{First: 5, Last: 20}), Sure: offsets.Of(offsets.Range{First: 5, Last: 12}), Settled: settledSet(book(5))}
 	held := &backendv1.ProbeResponse{Held: set(10, 15)}
 	steps := []struct {
 		after  time.Duration
@@ -201,6 +201,33 @@ func TestJudge(t *testing.T) {
 		if got != s.want && !(strings.HasPrefix(s.want, "pause") && strings.HasPrefix(got, s.want)) {
 			t.Errorf("after %v: %q, want %q", s.after, got, s.want)
 		}
+	}
+}
+
+// The number of ranges never grows by what the auditor settles.
+func TestJudgeMakesNoRange(t *testing.T) {
+	l := book(10, 20, 24, 30, 34)
+	tests := []struct {
+		name   string
+		answer *backendv1.ProbeResponse
+		want   string
+	}{
+		{"holes that are void", &backendv1.ProbeResponse{Void: set(10, 19, 25, 29)}, "settle topic 1 void 10-19,25-29 expired none"},
+		{"both ways to be gone", &backendv1.ProbeResponse{Expired: set(10, 14), Void: set(15, 19)}, "settle topic 1 void 15-19 expired 10-14"},
+		{"markers between records", &backendv1.ProbeResponse{Void: set(11, 11, 13, 13, 26, 28), Held: set(10, 10, 12, 12)}, ""},
+		{"a hole that gets narrower", &backendv1.ProbeResponse{Void: set(10, 12, 14, 14, 16, 19, 35, 36, 38, 38)}, "settle topic 1 void 10-12,16-19,35-36 expired none"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			probe := Probe{Key: l.Key, Ask: unsettled(l, 40), Sure: unsettled(l, 40), Settled: settledSet(l)}
+			if got := tell(Plan{Commands: New().Judge(testJob(), probe, tt.answer, noon)}); got != tt.want {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+	fresh := Probe{Key: l.Key, Ask: unsettled(book(0), 9), Settled: settledSet(book(0))}
+	if got := tell(Plan{Commands: New().Judge(testJob(), fresh, &backendv1.ProbeResponse{Void: set(0, 3)}, noon)}); got != "settle topic 1 void 0-3 expired none" {
+		t.Errorf("from the log's first offset on: %q", got)
 	}
 }
 

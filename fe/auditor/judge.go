@@ -15,14 +15,16 @@ import (
 const codeCannotResume = 105
 
 // Judge says what follows from the answer to a probe: void and expired offsets
-// are settled; records that nobody will deliver pause the job, once a later
-// look saw them too.
+// are settled where they adjoin what is settled; records that nobody will
+// deliver pause the job, once a later look saw them too.
 func (a *Audit) Judge(job *raftlogv1.Job, probe Probe, answer *backendv1.ProbeResponse, now time.Time) []*raftlogv1.Command {
 	var commands []*raftlogv1.Command
 	void := ranges(answer.Void).Intersect(probe.Ask)
 	expired := ranges(answer.Expired).Intersect(probe.Ask).Subtract(void)
 	held := ranges(answer.Held).Intersect(probe.Sure)
-	if len(void)+len(expired) > 0 {
+	gone := adjoining(void.Union(expired), probe.Settled)
+	void, expired = void.Intersect(gone), expired.Intersect(gone)
+	if len(gone) > 0 {
 		settle := newSettle(job)
 		settle.add(probe.Key, void, expired)
 		commands = append(commands, settle.command(now))
@@ -33,6 +35,20 @@ func (a *Audit) Judge(job *raftlogv1.Job, probe Probe, answer *backendv1.ProbeRe
 			job.Load.Topic, probe.Partition, shorten(confirmed), job.Load.GroupId)))
 	}
 	return commands
+}
+
+// adjoining is the ranges of gone that touch what is settled. Settling them
+// closes holes or narrows them, and never makes one into two: the markers that
+// lie between the records of a txn which waits would each become a range of
+// their own, and are settled with it.
+func adjoining(gone, settled offsets.Set) offsets.Set {
+	var out offsets.Set
+	for _, r := range settled.Union(gone) {
+		if whole := (offsets.Set{r}); len(whole.Intersect(settled)) > 0 {
+			out = append(out, r)
+		}
+	}
+	return gone.Intersect(out)
 }
 
 // confirm is the part of held that was seen confirmAfter ago as well.
