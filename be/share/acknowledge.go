@@ -17,9 +17,28 @@ import (
 var errNotHeld = errors.New("nothing of this partition is held: its leader moved or its session ended")
 
 // QueueAcks has acks ride on the next fetch from the leader that gave what they
-// name; that fetch reports their outcome. Acknowledge and Close send what is
-// still queued.
+// name, or go before the next fetch if that leader will not be asked; a fetch
+// reports their outcome. Acknowledge and Close send what is still queued.
 func (m *Member) QueueAcks(acks []source.Ack) { m.queue = append(m.queue, acks...) }
+
+// flush sends what is queued for leaders of which nothing is wanted. No fetch
+// would carry it, and until its locks end it would block its partition for all.
+func (m *Member) flush(ctx context.Context, want wanted, f *source.Fetch) {
+	var stray, stay []source.Ack
+	for _, ack := range m.queue {
+		if holder := m.holder[ack.PartitionID]; holder != nil && want.of[holder.broker] == nil {
+			stray = append(stray, ack)
+		} else {
+			stay = append(stay, ack)
+		}
+	}
+	if len(stray) == 0 {
+		return
+	}
+	m.queue = nil
+	f.Acked, _ = m.Acknowledge(ctx, stray)
+	m.queue = stay
+}
 
 // Acknowledge sends acks now, those queued before them first, and tells the
 // outcome for each partition; for a partition, all or none are applied. Offsets

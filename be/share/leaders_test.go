@@ -1,10 +1,12 @@
 package share_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -42,6 +44,44 @@ func TestAcksRideToTheirLeader(t *testing.T) {
 			t.Error("both results are of one partition")
 		}
 	})
+}
+
+// Acknowledgements for a leader of which nothing is assigned any more go at
+// once: no fetch would carry them, and what is not acknowledged blocks its
+// partition until the locks end.
+func TestAcksToLeaderThatIsNotAsked(t *testing.T) {
+	for _, remaining := range []int{1, 0} {
+		t.Run(fmt.Sprint(remaining), func(t *testing.T) {
+			inWorld(t, 2, 2, func(t *testing.T, w *world) {
+				w.spread(2)
+				w.produce(0, 10)
+				w.produce(1, 10)
+				m := w.join()
+				first, second := m.fetch(), m.fetch()
+				others := []*member{w.join(), w.join(), w.join()}
+				if remaining == 0 { // the group forgets it, and its heartbeats fail from then on
+					w.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ShareGroupHeartbeat}, Count: -1, TopLevel: true, Err: kerr.UnknownMemberID,
+						When: func(req kmsg.Request) bool { return req.(*kmsg.ShareGroupHeartbeatRequest).MemberID == m.ID() }})
+				}
+				for end := time.Now().Add(time.Minute); len(m.Assigned()) != remaining && time.Now().Before(end); {
+					time.Sleep(time.Second)
+				}
+				m.QueueAcks(acks(source.Accept, first, second))
+				var acked []source.AckResult
+				for range 4 {
+					f, _ := m.Fetch(t.Context(), m.limits)
+					acked = append(acked, f.Acked...)
+				}
+				if wantOutcome(t, acked, source.Applied); len(acked) != 2 {
+					t.Errorf("%d partitions were acknowledged, want 2", len(acked))
+				}
+				time.Sleep(lock + 2*time.Second)
+				for _, other := range others {
+					other.wantNothing(2 * time.Second)
+				}
+			})
+		})
+	}
 }
 
 // The former leader names the new one; what it held is lost, and the new one is

@@ -109,7 +109,8 @@ func (m *Member) Assigned() []source.PartitionID {
 // Fetch asks one leader of assigned partitions for records, each leader in
 // turn, and waits up to limits.MaxWait for an assignment and for the first
 // record. Nothing that earlier fetches acquired is touched, except that
-// acknowledgements queued for this leader ride along.
+// acknowledgements queued for this leader ride along, and those for leaders
+// that will not be asked go first.
 //
 // Acked and Lost are meaningful with an error too; partitions never come with
 // one. After an error the leader, or the look-up of leaders, rests for a time
@@ -123,6 +124,7 @@ func (m *Member) Fetch(ctx context.Context, limits source.Limits) (source.Fetch,
 	deadline := time.Now().Add(limits.MaxWait)
 	var f source.Fetch
 	s, want, err := m.next(ctx, deadline)
+	m.flush(context.WithoutCancel(ctx), want, &f)
 	if err == nil {
 		limits.MaxWait = min(max(0, time.Until(deadline)), want.patience(limits.MaxWait, m.empty))
 		err = m.fetch(context.WithoutCancel(ctx), s, want.of[s.broker], limits, &f)
