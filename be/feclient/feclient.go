@@ -16,8 +16,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
@@ -25,9 +27,22 @@ import (
 	frontendv1 "shoal/proto/frontend/v1"
 )
 
-// maxRequest bounds a CommitTxn: offsets and samples of one txn, far above
-// what a txn of the largest window needs.
-const maxRequest = 64 << 20
+const (
+	// maxRequest bounds a CommitTxn: offsets and samples of one txn, far above
+	// what a txn of the largest window needs.
+	maxRequest = 64 << 20
+	// callTimeout bounds one frontend's turn: one whose machine is gone does
+	// not even refuse, and another may lead.
+	callTimeout = 5 * time.Second
+)
+
+// reconnect says how soon a connection is tried again. gRPC's own pause grows
+// to two minutes; the records in hand, and those behind them, cannot wait that
+// long for a frontend that is back.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: callTimeout,
+}
 
 // Client calls the frontend that leads.
 type Client struct {
@@ -49,6 +64,7 @@ func New(addrs []string, dial ...grpc.DialOption) (*Client, error) {
 	dial = append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(maxRequest)),
+		grpc.WithConnectParams(reconnect),
 	}, dial...)
 	return &Client{frontends: slices.Clone(addrs), leader: addrs[0], dial: dial, conns: map[string]*grpc.ClientConn{}}, nil
 }
@@ -78,21 +94,22 @@ func (c *Client) Learn(leader string, frontends []string) {
 
 // Register makes the backend known to the cluster.
 func (c *Client) Register(ctx context.Context, req *frontendv1.RegisterBackendRequest) (*frontendv1.RegisterBackendResponse, error) {
-	return call(ctx, c, func(fe frontendv1.FrontendServiceClient) (*frontendv1.RegisterBackendResponse, error) {
+	return call(ctx, c, func(ctx context.Context, fe frontendv1.FrontendServiceClient) (*frontendv1.RegisterBackendResponse, error) {
 		return fe.RegisterBackend(ctx, req)
 	})
 }
 
 // Commit sends a txn to be settled. On an error the outcome is unknown.
 func (c *Client) Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {
-	return call(ctx, c, func(fe frontendv1.FrontendServiceClient) (*frontendv1.CommitTxnResponse, error) {
+	return call(ctx, c, func(ctx context.Context, fe frontendv1.FrontendServiceClient) (*frontendv1.CommitTxnResponse, error) {
 		return fe.CommitTxn(ctx, req)
 	})
 }
 
 // call does one round: it asks the leader, follows redirections, and moves on
-// to the next frontend when one cannot be reached, each frontend once.
-func call[T any](ctx context.Context, c *Client, do func(frontendv1.FrontendServiceClient) (T, error)) (T, error) {
+// to the next frontend when one cannot be reached or does not answer in time,
+// each frontend once.
+func call[T any](ctx context.Context, c *Client, do func(context.Context, frontendv1.FrontendServiceClient) (T, error)) (T, error) {
 	var zero T
 	var tried []string
 	var failed error
@@ -106,7 +123,9 @@ func call[T any](ctx context.Context, c *Client, do func(frontendv1.FrontendServ
 		if err != nil {
 			return zero, err
 		}
-		resp, err := do(frontendv1.NewFrontendServiceClient(conn))
+		turn, cancel := context.WithTimeout(ctx, callTimeout)
+		resp, err := do(turn, frontendv1.NewFrontendServiceClient(conn))
+		cancel()
 		if err == nil {
 			c.Learn(addr, nil)
 			return resp, nil
@@ -144,7 +163,7 @@ func redirection(err error) (leader string, elsewhere bool) {
 			return nl.LeaderRpcAddr, true
 		}
 	}
-	return "", st.Code() == codes.Unavailable
+	return "", st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded
 }
 
 func (c *Client) connect(addr string) (*grpc.ClientConn, error) {

@@ -2,13 +2,17 @@ package feclient_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"shoal/be/feclient"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -105,4 +109,38 @@ func TestCommitPassesOverTheUnreachable(t *testing.T) {
 	if _, err := c.Commit(t.Context(), &frontendv1.CommitTxnRequest{}); err != nil {
 		t.Errorf("Commit = %v, want the second frontend's answer", err)
 	}
+}
+
+// A frontend whose machine is gone neither answers nor refuses: the next one is
+// asked before the records' locks run out.
+func TestCommitPassesOverTheSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := func() (net.Conn, error) {
+			near, far := net.Pipe()
+			go io.Copy(io.Discard, far)
+			return near, nil
+		}
+		lis := bufconn.Listen(1 << 16)
+		srv := grpc.NewServer()
+		frontendv1.RegisterFrontendServiceServer(srv, &frontend{answer: func() error { return nil }})
+		go srv.Serve(lis)
+		defer srv.Stop()
+		c, err := feclient.New([]string{"10.0.0.1:1", "10.0.0.2:1"}, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			if addr == "10.0.0.1:1" {
+				return silent()
+			}
+			return lis.DialContext(ctx)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		began := time.Now()
+		if _, err := c.Commit(t.Context(), &frontendv1.CommitTxnRequest{}); err != nil {
+			t.Errorf("Commit = %v, want the second frontend's answer", err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("the second frontend was asked after %v", took)
+		}
+	})
 }
