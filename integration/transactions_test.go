@@ -13,73 +13,118 @@ import (
 	"shoal/internal/testkafka"
 )
 
+// transactions is how many are written, of one record each; every tenth aborts.
+const transactions = 10_000
+
 // TestOneRecordTransactions: a topic of 10,000 one-record transactions, a tenth
 // of them aborted, ends fully settled: records as loaded, markers and aborted
-// records as void. On the way the ledger stays small.
+// records as void. On the way the ledger stays small, whether the job runs
+// while they are written or finds them there.
 func TestOneRecordTransactions(t *testing.T) {
-	const transactions, producers = 10_000, 8
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
-	l := setUp(t, shoal.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}})
+	o := options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}}
+	t.Run("live", func(t *testing.T) {
+		l := setUp(t, shoal.DB(), broker, o)
+		largest := l.watchRanges()
+		l.transactions()
+		l.checkTransactions(largest)
+	})
+	t.Run("backlog", func(t *testing.T) {
+		l := prepare(t, shoal.DB(), broker, o)
+		l.transactions()
+		l.create(o)
+		largest := l.watchRanges()
+		l.checkTransactions(largest)
+	})
+}
+
+// watchRanges looks at the ledger of a topic of one partition all the time, until
+// it is asked for the most ranges that it saw.
+func (l *load) watchRanges() (largest func() int) {
 	done := make(chan struct{})
-	var largest int
+	most := 0
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {
 			select {
 			case <-done:
 				return
-			case <-time.After(100 * time.Millisecond):
+			case <-time.After(50 * time.Millisecond):
 			}
-			lines, err := tryQuery(t.Context(), l.db, "SHOW ROUTINE LOAD LEDGER FOR "+l.table)
+			lines, err := tryQuery(l.t.Context(), l.db, "SHOW ROUTINE LOAD LEDGER FOR "+l.table)
 			if err != nil {
-				t.Error(err)
+				l.t.Error(err)
 				return
 			}
-			n, _ := strconv.Atoi(lines[0]["Ranges"])
-			largest = max(largest, n)
+			n, err := strconv.Atoi(lines[0]["Ranges"])
+			if err != nil {
+				l.t.Error(err)
+				return
+			}
+			most = max(most, n)
 		}
 	})
+	return func() int {
+		close(done)
+		watching.Wait()
+		return most
+	}
+}
+
+// transactions writes them, by several producers at a time.
+func (l *load) transactions() {
+	l.t.Helper()
+	const producers = 8
 	var wait sync.WaitGroup
 	for p := range producers {
 		client := l.client(kgo.TransactionalID(fmt.Sprintf("%s-%d", l.topic, p)))
 		wait.Go(func() {
 			for id := p; id < transactions; id += producers {
-				if err := transact(t, client, id, id%10 != 9); err != nil {
-					t.Error(err)
+				if err := transact(l.t, client, id%10 != 9, row(id, 0)); err != nil {
+					l.t.Error(err)
 					return
 				}
 			}
 		})
 	}
 	wait.Wait()
-	cluster.Eventually(t, limit, func() error {
+}
+
+// checkTransactions waits until all are settled, and looks at what is in table
+// and ledger.
+func (l *load) checkTransactions(largest func() int) {
+	l.t.Helper()
+	cluster.Eventually(l.t, limit, func() error {
 		p := l.ledger()[0]
 		if p["Settled"] != strconv.Itoa(2*transactions) || p["Ranges"] != "0" {
 			return fmt.Errorf("ledger %v: want all %d offsets settled", p, 2*transactions)
 		}
 		return nil
 	})
-	close(done)
-	watching.Wait()
+	most := largest()
 	l.waitRows(transactions / 10 * 9)
 	l.checkLedger()
 	p := l.ledger()[0]
 	if p["Loaded"] != strconv.Itoa(transactions/10*9) || p["Void"] != strconv.Itoa(transactions+transactions/10) {
-		t.Errorf("ledger %v: want %d loaded and %d void", p, transactions/10*9, transactions+transactions/10)
+		l.t.Errorf("ledger %v: want %d loaded and %d void", p, transactions/10*9, transactions+transactions/10)
 	}
-	if largest >= 200 {
-		t.Errorf("the ledger had %d ranges on the way, want fewer than 200", largest)
+	if most >= 200 {
+		l.t.Errorf("the ledger had %d ranges on the way, want fewer than 200", most)
 	}
-	t.Logf("at most %d ranges in the ledger", largest)
+	l.t.Logf("at most %d ranges in the ledger", most)
 }
 
-// transact writes one record in a transaction of its own.
-func transact(t *testing.T, client *kgo.Client, id int, commit bool) error {
+// transact writes records in a transaction of their own.
+func transact(t *testing.T, client *kgo.Client, commit bool, values ...string) error {
 	if err := client.BeginTransaction(); err != nil {
 		return err
 	}
-	if err := client.ProduceSync(t.Context(), &kgo.Record{Value: []byte(row(id, 0))}).FirstErr(); err != nil {
+	records := make([]*kgo.Record, len(values))
+	for i, v := range values {
+		records[i] = &kgo.Record{Value: []byte(v)}
+	}
+	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 		return err
 	}
 	return client.EndTransaction(t.Context(), kgo.TransactionEndTry(commit))
