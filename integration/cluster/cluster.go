@@ -239,6 +239,9 @@ func (p *Process) Running() bool {
 	}
 }
 
+// PID is the process's id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Kill ends the process with SIGKILL and waits for its end.
 func (p *Process) Kill() {
 	if p.Running() {
