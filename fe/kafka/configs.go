@@ -19,6 +19,7 @@ const (
 	configIsolation = "share.isolation.level"
 	configLimit     = "share.delivery.count.limit"
 	configLock      = "share.record.lock.duration.ms"
+	configWindow    = "share.partition.max.record.locks"
 	configRenew     = "share.renew.acknowledge.enable"
 )
 
@@ -48,6 +49,8 @@ func (c *Client) Configure(ctx context.Context, group string, lock time.Duration
 		{configIsolation, "read_committed"},
 		{configLimit, strconv.Itoa(limits.maxDeliveries)},
 		{configLock, strconv.FormatInt(lock.Milliseconds(), 10)},
+		// A partition gives at most one window of records per round trip.
+		{configWindow, strconv.Itoa(limits.maxWindow)},
 		{configRenew, "true"},
 	}
 	current, err := c.groupConfigs(ctx, group)
@@ -58,8 +61,9 @@ func (c *Client) Configure(ctx context.Context, group string, lock time.Duration
 	out := Settings{Lock: limits.defaultLock, DeliveryLimit: limits.defaultDeliveries, MaxMembers: limits.maxMembers}
 	for _, want := range wanted {
 		has, listed := current[want.name]
-		// A broker before KIP-1240 renews always and does not list the switch.
-		if has == want.value || known && !listed && want.name == configRenew {
+		// A broker before KIP-1240 renews always, has one window for all groups
+		// and lists neither.
+		if has == want.value || known && !listed && (want.name == configRenew || want.name == configWindow) {
 			continue
 		}
 		err := c.alterGroupConfigs(ctx, group, kmsg.IncrementalAlterConfigOpSet, want)
@@ -92,6 +96,7 @@ type limits struct {
 	defaultLock, minLock, maxLock    time.Duration
 	defaultDeliveries, maxDeliveries int
 	maxMembers                       int
+	maxWindow                        int // records of a partition in flight
 }
 
 // brokerLimits reads them off a broker's settings; Kafka's defaults for those
@@ -104,6 +109,7 @@ func brokerLimits(broker map[string]string) limits {
 		defaultDeliveries: number(broker, "group.share.delivery.count.limit", 5),
 		maxDeliveries:     number(broker, "group.share.max.delivery.count.limit", 10),
 		maxMembers:        number(broker, "group.share.max.size", 200),
+		maxWindow:         number(broker, "group.share.max.partition.max.record.locks", 4000),
 	}
 }
 
@@ -147,7 +153,7 @@ func (c *Client) groupConfigs(ctx context.Context, group string) (map[string]str
 // forgetGroupConfigs takes back what Configure set.
 func (c *Client) forgetGroupConfigs(ctx context.Context, group string) error {
 	return c.alterGroupConfigs(ctx, group, kmsg.IncrementalAlterConfigOpDelete,
-		config{name: configReset}, config{name: configIsolation}, config{name: configLimit}, config{name: configLock})
+		config{name: configReset}, config{name: configIsolation}, config{name: configLimit}, config{name: configLock}, config{name: configWindow})
 }
 
 // alterGroupConfigs sets or deletes settings. The broker takes all of a
