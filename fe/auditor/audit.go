@@ -7,6 +7,7 @@ import (
 	"shoal/fe/kafka"
 	"shoal/fe/state/ledger"
 	"shoal/internal/offsets"
+	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -33,12 +34,15 @@ type Input struct {
 	Job           *raftlogv1.Job
 	Before, After []ledger.View
 	View          *kafka.View
+	Tasks         []*backendv1.TaskStatus // of live backends, any epoch
 }
 
 // A Plan is what follows from one look.
 type Plan struct {
 	Commands []*raftlogv1.Command
 	Probes   []Probe
+	// Blocked is why the group has to be pinned again, empty if it has not.
+	Blocked []Blocked
 }
 
 // A Probe asks what offsets of a partition hold.
@@ -59,8 +63,11 @@ type Audit struct {
 	held      map[ledger.Key]sighting
 	truncated map[ledger.Key]time.Time
 	progress  map[ledger.Key]progress
-	replaced  time.Time // the topic id of the ledgers was first missed; zero while it is there
-	forgotten uint64    // remembered voids were dropped up to this log index
+	standing  map[ledger.Key]*standing
+	idle      time.Time            // since when no task was seen to hold a record
+	strangers map[string]time.Time // member ids, by when they were first in the way
+	replaced  time.Time            // the topic id of the ledgers was first missed; zero while it is there
+	forgotten uint64               // remembered voids were dropped up to this log index
 	forgetAt  time.Time
 }
 
@@ -82,11 +89,12 @@ func New() *Audit {
 		held:      make(map[ledger.Key]sighting),
 		truncated: make(map[ledger.Key]time.Time),
 		progress:  make(map[ledger.Key]progress),
+		standing:  make(map[ledger.Key]*standing),
 	}
 }
 
-// Plan finds partitions without a ledger, logs that were truncated, and
-// unsettled offsets to be looked at.
+// Plan finds partitions without a ledger, logs that were truncated, unsettled
+// offsets to be looked at, and groups that stand still.
 func (a *Audit) Plan(in Input) Plan {
 	var plan Plan
 	if in.View.Err != nil {
@@ -109,6 +117,7 @@ func (a *Audit) Plan(in Input) Plan {
 			}
 		}
 	}
+	plan.Blocked = a.blocked(in)
 	return plan
 }
 

@@ -135,6 +135,83 @@ func TestStuck(t *testing.T) {
 	}
 }
 
+// A partition is blocked when all of it holds for twice the lock time; a task
+// that holds records gets the time that it may hold them.
+func TestBlocked(t *testing.T) {
+	polls := []*backendv1.TaskStatus{{Phase: backendv1.TaskStatus_PHASE_POLLING}}
+	holds := append(polls, &backendv1.TaskStatus{Phase: backendv1.TaskStatus_PHASE_COMMITTING, HeldRecords: 1})
+	commits := []*backendv1.TaskStatus{{Phase: backendv1.TaskStatus_PHASE_COMMITTING, HeldRecords: 1}}
+	behind, l := at(0, 20, 20, 5, 15), book(8)
+	const never = 0
+	tests := []struct {
+		name  string
+		l     ledger.View
+		p     kafka.Partition
+		tasks []*backendv1.TaskStatus
+		want  time.Duration
+	}{
+		{"window full of what is void", l, behind, polls, 60 * time.Second},
+		{"a task holds records", l, behind, holds, 360 * time.Second},
+		{"no task asks for any", l, behind, commits, never},
+		{"no task", l, behind, nil, never},
+		{"group at the settled offset", book(5), behind, polls, never},
+		{"no lag", l, at(0, 20, 20, 5, 0), polls, never},
+		{"group unknown", l, at(0, 20, 20, -1, -1), polls, never},
+		{"all settled but the group's word", book(20), behind, polls, never},
+		{"all settled but an open transaction", l, at(0, 8, 20, 5, 15), polls, never},
+		{"another topic id", ledger.View{Key: ledger.Key{TopicID: newTopic}, Settled: 8}, behind, polls, never},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := New()
+			in := Input{Job: testJob(), After: []ledger.View{tt.l}, View: view(oldTopic, tt.p), Tasks: tt.tasks}
+			got := time.Duration(never)
+			for after := time.Duration(0); got == never && after <= 10*time.Minute; after += time.Second {
+				in.Now = noon.Add(after)
+				if blocked := a.Plan(in).Blocked; len(blocked) > 0 {
+					got = after
+				}
+			}
+			if got != tt.want {
+				t.Errorf("blocked after %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Whatever moves begins the time anew; what is loaded ends the back-off too.
+func TestBlockedMoves(t *testing.T) {
+	a := New()
+	in := Input{Job: testJob(), After: []ledger.View{book(8)}, View: view(oldTopic, at(0, 20, 20, 5, 15)), Tasks: []*backendv1.TaskStatus{{Phase: backendv1.TaskStatus_PHASE_POLLING}}}
+	look := func(after time.Duration) bool {
+		in.Now = noon.Add(after)
+		return len(a.Plan(in).Blocked) > 0
+	}
+	steps := []struct {
+		after  time.Duration
+		change func()
+		want   bool
+	}{
+		{0, nil, false},
+		{59 * time.Second, func() { in.View = view(oldTopic, at(0, 20, 20, 6, 14)) }, false},
+		{118 * time.Second, nil, false},
+		{119 * time.Second, nil, true},
+		{200 * time.Second, nil, false}, // it did not help
+		{239 * time.Second, nil, true},
+		{250 * time.Second, func() { in.After[0].Loaded = 1 }, false},
+		{309 * time.Second, nil, false},
+		{310 * time.Second, nil, true},
+	}
+	for _, s := range steps {
+		if s.change != nil {
+			s.change()
+		}
+		if got := look(s.after); got != s.want {
+			t.Errorf("after %v: blocked %v, want %v", s.after, got, s.want)
+		}
+	}
+}
+
 func TestTruncated(t *testing.T) {
 	a := New()
 	l := book(5, 8, 9)

@@ -38,11 +38,17 @@ type Backends interface {
 	Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error)
 }
 
+// PinAgain pins a job's share group at the settled offsets, while its tasks are
+// off their backends. It returns the members that keep it from that and are
+// none of the job's. Failures show in time: the group still stands still.
+type PinAgain func(ctx context.Context, job *raftlogv1.Job, why []Blocked) (strangers []kafka.Member)
+
 // An Auditor looks after the jobs of a cluster.
 type Auditor struct {
 	store    Store
 	backends Backends
 	brokers  *kafka.Pool
+	pinAgain PinAgain
 	log      *slog.Logger
 	changed  chan struct{}
 
@@ -51,8 +57,11 @@ type Auditor struct {
 }
 
 // NewAuditor makes an auditor that starts nothing.
-func NewAuditor(store Store, backends Backends, brokers *kafka.Pool, log *slog.Logger) *Auditor {
-	return &Auditor{store: store, backends: backends, brokers: brokers, log: log, changed: make(chan struct{}, 1), views: make(map[uint64]*kafka.View)}
+func NewAuditor(store Store, backends Backends, brokers *kafka.Pool, pinAgain PinAgain, log *slog.Logger) *Auditor {
+	return &Auditor{
+		store: store, backends: backends, brokers: brokers, pinAgain: pinAgain, log: log,
+		changed: make(chan struct{}, 1), views: make(map[uint64]*kafka.View),
+	}
 }
 
 // View is the last look at a job's topic and group; nil before the first, and
@@ -175,15 +184,21 @@ func (a *Auditor) round(ctx context.Context, audit *Audit, jobID uint64) (live, 
 	if view.Err != nil {
 		return true, false
 	}
-	plan := audit.Plan(Input{Now: time.Now(), Job: job, Before: before, After: after, View: view})
+	tasks := a.backends.Tasks(jobID)
+	plan := audit.Plan(Input{Now: time.Now(), Job: job, Before: before, After: after, View: view, Tasks: tasks})
 	for _, command := range plan.Commands {
 		a.propose(ctx, command)
 	}
 	for _, probe := range plan.Probes {
 		again = a.probe(ctx, audit, job, view, probe) || again
 	}
-	if command := audit.Forget(job, after, a.backends.Tasks(jobID), time.Now()); command != nil {
+	if command := audit.Forget(job, after, tasks, time.Now()); command != nil {
 		a.propose(ctx, command)
+	}
+	if len(plan.Blocked) > 0 {
+		if command := audit.Refuse(job, a.pinAgain(ctx, job, plan.Blocked), time.Now()); command != nil {
+			a.propose(ctx, command)
+		}
 	}
 	return true, again
 }

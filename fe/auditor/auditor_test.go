@@ -3,6 +3,7 @@ package auditor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -42,6 +43,10 @@ type bench struct {
 	topic kafka.TopicID
 	void  offsets.Set // what the backends find void; the rest is held
 	asked offsets.Set
+
+	began     time.Time
+	pinned    []string       // when and why the group was to be pinned again
+	strangers []kafka.Member // that are in it
 }
 
 func (b *bench) View(read func(*state.State)) {
@@ -66,7 +71,17 @@ func (b *bench) apply(cmd *raftlogv1.Command) uint64 {
 	return result.ID
 }
 
-func (b *bench) Tasks(uint64) []*backendv1.TaskStatus { return nil }
+// Tasks is one that asks for records and gets none.
+func (b *bench) Tasks(uint64) []*backendv1.TaskStatus {
+	return []*backendv1.TaskStatus{{Task: &backendv1.TaskRef{TaskId: 1, Epoch: 1}, Phase: backendv1.TaskStatus_PHASE_POLLING}}
+}
+
+func (b *bench) pinAgain(_ context.Context, _ *raftlogv1.Job, why []Blocked) []kafka.Member {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pinned = append(b.pinned, fmt.Sprint(time.Since(b.began).Round(time.Second), why))
+	return b.strangers
+}
 
 func (b *bench) Probe(_ context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error) {
 	b.mu.Lock()
@@ -84,7 +99,7 @@ func (b *bench) options() []kgo.Opt { return []kgo.Opt{kgo.Dialer(b.network.Dial
 // start makes a running job over a topic of one partition with n records, and
 // a group that begins at 0.
 func start(t *testing.T, n int) *bench {
-	b := &bench{t: t, state: state.New(), network: new(kfake.VirtualNetwork)}
+	b := &bench{t: t, state: state.New(), network: new(kfake.VirtualNetwork), began: time.Now()}
 	var err error
 	b.broker, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(b.network.Listen), kfake.Ports(9092), kfake.SeedTopics(1, "orders"))
 	if err != nil {
@@ -148,7 +163,7 @@ func audited(t *testing.T, records int, test func(t *testing.T, b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, records)
 		pool := kafka.NewPool(slog.New(slog.DiscardHandler), b.options()...)
-		b.auditor = NewAuditor(b, b, pool, slog.New(slog.DiscardHandler))
+		b.auditor = NewAuditor(b, b, pool, b.pinAgain, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); b.auditor.Run(ctx) }()
@@ -191,6 +206,36 @@ func TestAuditorPausesOnLostRecords(t *testing.T) {
 		time.Sleep(confirmAfter)
 		job, _ := b.job()
 		if job.State != raftlogv1.JobState_JOB_STATE_PAUSED || !strings.Contains(job.Reason, "topic 'orders', partition 0: offsets 0-5") {
+			t.Errorf("job is %v: %s", job.State, job.Reason)
+		}
+	})
+}
+
+// A group that stays behind the settled offset is pinned again, less and less
+// often while that does not help, and not past somebody else's member.
+func TestAuditorHasBlockedGroupsPinned(t *testing.T) {
+	audited(t, 10, func(t *testing.T, b *bench) {
+		b.mu.Lock()
+		b.void = offsets.Of(offsets.Range{First: 0, Last: 7})
+		b.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		b.mu.Lock()
+		got := strings.Join(b.pinned, "; ")
+		b.mu.Unlock()
+		const where = " [offset 0 of partition 0, though everything below 8 is settled]"
+		if want := "1m0s" + where + "; 3m0s" + where; got != want {
+			t.Errorf("pinned again at %s\nwant %s", got, want)
+		}
+		b.mu.Lock()
+		b.strangers = []kafka.Member{{ID: "m9", ClientID: "kafkacat", Host: "/10.0.0.1"}}
+		b.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		if job, _ := b.job(); job.State == raftlogv1.JobState_JOB_STATE_PAUSED {
+			t.Fatal("paused by one look: it may be a dead member of the job's own")
+		}
+		time.Sleep(10 * time.Minute)
+		job, _ := b.job()
+		if job.State != raftlogv1.JobState_JOB_STATE_PAUSED || !strings.Contains(job.Reason, "member 'm9' (client 'kafkacat', host '/10.0.0.1')") {
 			t.Errorf("job is %v: %s", job.State, job.Reason)
 		}
 	})

@@ -72,9 +72,17 @@ func (c *Client) Positions(ctx context.Context, group, topic string) (map[int32]
 	return out, nil
 }
 
-// Members are the ids of the group's members. A group that does not exist has
-// none; a group of another type is an error.
-func (c *Client) Members(ctx context.Context, group string) ([]string, error) {
+// A Member of a group.
+type Member struct{ ID, ClientID, Host string }
+
+// String names it for people.
+func (m Member) String() string {
+	return fmt.Sprintf("member '%s' (client '%s', host '%s')", m.ID, m.ClientID, m.Host)
+}
+
+// Members are those of the group. A group that does not exist has none; a
+// group of another type is an error.
+func (c *Client) Members(ctx context.Context, group string) ([]Member, error) {
 	described, err := c.adm.DescribeShareGroups(ctx, group)
 	if err != nil {
 		return nil, classify(err, "members of group '%s'", group)
@@ -86,11 +94,11 @@ func (c *Client) Members(ctx context.Context, group string) ([]string, error) {
 	if d.Err != nil {
 		return nil, classify(d.Err, "members of group '%s'", group)
 	}
-	ids := make([]string, len(d.Members))
+	members := make([]Member, len(d.Members))
 	for i, m := range d.Members {
-		ids[i] = m.MemberID
+		members[i] = Member{ID: m.MemberID, ClientID: m.ClientID, Host: m.ClientHost}
 	}
-	return ids, nil
+	return members, nil
 }
 
 // Leave takes members out of the group on their behalf, because a dead member

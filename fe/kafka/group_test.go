@@ -58,7 +58,7 @@ func walk(t *testing.T, brokers []string, topic string, partitions int32) {
 	}
 
 	join(t, brokers, group, topic, member)
-	if members, err := c.Members(ctx, group); err != nil || len(members) != 1 || members[0] != member {
+	if members, err := c.Members(ctx, group); err != nil || len(members) != 1 || members[0].ID != member {
 		t.Fatalf("Members = %v, %v", members, err)
 	}
 	if err := c.Pin(ctx, group, topic, starts); !errors.Is(err, kafka.ErrNotEmpty) {

@@ -13,6 +13,7 @@ import (
 	"shoal/fe/state"
 	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
+	"shoal/fe/verdict"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	"shoal/sql/ast"
 )
@@ -118,6 +119,7 @@ func (m *Manager) resume(ctx context.Context, job *raftlogv1.Job) error {
 		if err := m.pinSettled(ctx, client, job); err != nil {
 			return brokerError("Routine load job "+job.Name+" cannot be resumed", err)
 		}
+		m.notePinned(job.Id, verdict.Pinned{})
 	}
 	return m.changeState(ctx, &raftlogv1.ChangeJobState{JobId: job.Id, From: job.State, To: raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE})
 }
@@ -183,9 +185,12 @@ func emptyGroup(ctx context.Context, client *kafka.Client, job *raftlogv1.Job) e
 	if err != nil {
 		return err
 	}
-	ours := slices.DeleteFunc(members, func(id string) bool {
-		return !slices.ContainsFunc(job.Tasks, func(t *raftlogv1.Task) bool { return t.MemberId == id })
-	})
+	var ours []string
+	for _, m := range members {
+		if slices.ContainsFunc(job.Tasks, func(t *raftlogv1.Task) bool { return t.MemberId == m.ID }) {
+			ours = append(ours, m.ID)
+		}
+	}
 	if err := client.Leave(ctx, job.Load.GroupId, ours...); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"shoal/fe/state"
 	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
+	"shoal/fe/verdict"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -62,6 +63,8 @@ func (m *Manager) planLoop(ctx context.Context) {
 // plan is one round: lost members leave while their tasks are placed anew.
 func (m *Manager) plan(ctx context.Context, leaves *sync.WaitGroup) {
 	m.observe(time.Now())
+	m.planning.Lock()
+	defer m.planning.Unlock()
 	plan := schedule.Make(m.input(time.Now()))
 	for _, leave := range plan.Leaves {
 		leaves.Go(func() { m.leave(ctx, leave) })
@@ -77,11 +80,14 @@ func (m *Manager) plan(ctx context.Context, leaves *sync.WaitGroup) {
 	}
 }
 
-// input is what the plan goes by.
+// input is what the plan goes by. The caller holds m.planning.
 func (m *Manager) input(now time.Time) schedule.Input {
 	in := schedule.Input{NowMs: now.UnixMilli(), Ended: m.cfg.Backends.Ended(), MemberID: memberID}
 	m.cfg.Store.View(func(st *state.State) {
 		for _, job := range st.Jobs() {
+			if m.off[job.Id] {
+				continue
+			}
 			in.Jobs = append(in.Jobs, schedule.Job{
 				Job: job, DatabaseGone: st.DatabaseByID(job.DatabaseId) == nil, TableGone: st.TableByID(job.TableId) == nil,
 			})
@@ -145,6 +151,7 @@ func (m *Manager) observe(now time.Time) {
 	}
 	m.tracker.Retain(func(id uint64) bool { return live[id] != nil })
 	maps.DeleteFunc(m.setup, func(id uint64, _ string) bool { return live[id] == nil })
+	maps.DeleteFunc(m.pinned, func(id uint64, _ verdict.Pinned) bool { return live[id] == nil })
 }
 
 // groupsLoop finishes what statements could not: starts, and the groups of

@@ -12,7 +12,9 @@
 // RunLeader is the leader's part: each second, and when something changed, it
 // plans where tasks run (fe/schedule), lets members of lost backends leave
 // their group, finishes starts that a former leader began, deletes the groups
-// of ended jobs, and has the auditor look at topics and groups. It owns its
+// of ended jobs, and has the auditor look at topics and groups. A group that
+// the auditor finds standing still is pinned again as RESUME does it, with the
+// job's tasks off their backends meanwhile. It owns its
 // goroutines; nothing runs on a frontend that does not lead.
 //
 // SHOW ROUTINE LOAD has Doris's columns. ReasonOfStateChanged is filled for
@@ -64,20 +66,27 @@ type Manager struct {
 	auditor *auditor.Auditor
 	kick    chan struct{} // plan at once
 
+	planning sync.Mutex      // held while a plan is made and carried out
+	off      map[uint64]bool // under planning: jobs whose tasks are not to be placed now
+
 	mu      sync.Mutex
 	tracker *verdict.Tracker
-	setup   map[uint64]string // why a job's group could not be set up yet
+	setup   map[uint64]string         // why a job's group could not be set up yet
+	pinned  map[uint64]verdict.Pinned // groups that stood still
 }
 
 // New makes a manager that starts nothing.
 func New(cfg Config) *Manager {
-	return &Manager{
+	m := &Manager{
 		cfg:     cfg,
-		auditor: auditor.NewAuditor(cfg.Store, cfg.Backends, cfg.Kafka, cfg.Logger),
 		kick:    make(chan struct{}, 1),
+		off:     make(map[uint64]bool),
 		tracker: verdict.NewTracker(),
 		setup:   make(map[uint64]string),
+		pinned:  make(map[uint64]verdict.Pinned),
 	}
+	m.auditor = auditor.NewAuditor(cfg.Store, cfg.Backends, cfg.Kafka, m.pinAgain, cfg.Logger)
+	return m
 }
 
 // planSoon has the leader plan before its next tick.

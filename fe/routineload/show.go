@@ -78,7 +78,7 @@ func (m *Manager) lookAt(job *raftlogv1.Job, zone *time.Location) look {
 		Backends: m.cfg.Backends.Backends(), SlotsTaken: taken, View: l.view, Zone: zone,
 	}
 	m.mu.Lock()
-	in.SetupError, in.History = m.setup[job.Id], m.tracker.History(job.Id)
+	in.SetupError, in.Pinned, in.History = m.setup[job.Id], m.pinned[job.Id], m.tracker.History(job.Id)
 	m.mu.Unlock()
 	l.verdict = verdict.Of(in)
 	return l

@@ -42,6 +42,7 @@ const (
 	PausedByUser  Kind = "paused_user"
 	PausedByError Kind = "paused_error"
 	SettingUp     Kind = "setting_up"
+	PinningAgain  Kind = "pinning_again"
 	NoBackend     Kind = "no_backend"
 	NoSlot        Kind = "no_slot"
 	NoTopic       Kind = "no_topic"
@@ -91,16 +92,26 @@ type Input struct {
 	View *kafka.View
 	// SetupError is why the share group could not be set up yet.
 	SetupError string
+	Pinned     Pinned
 	History    History
 	// Zone that times are told in; nil is UTC.
 	Zone *time.Location
+}
+
+// Pinned is the last time that the leader pinned a share group again because it
+// stood still. The zero Pinned is never.
+type Pinned struct {
+	At      time.Time
+	Why     string // where the group stood
+	Running bool   // it goes on: tasks are off their backends
+	Failure string // why it was not done
 }
 
 // rule is one row of the table: nil if it does not hold.
 type rule func(in *Input) *Verdict
 
 // The rules for jobs that should load. Those before it are states.
-var rules = []rule{settingUp, unplaced, brokerAway, notTaken, trouble, stuck, starting, idle}
+var rules = []rule{settingUp, pinningAgain, unplaced, brokerAway, notTaken, trouble, stuck, starting, idle}
 
 // Of judges a job.
 func Of(in Input) Verdict {
@@ -172,6 +183,14 @@ func settingUp(in *Input) *Verdict {
 		return &Verdict{SettingUp, Bad, "The share group is not set up yet, which is tried again: " + in.SetupError + "."}
 	}
 	return &Verdict{SettingUp, Busy, "The share group is being set up."}
+}
+
+// pinningAgain: tasks are off while the group gets new start offsets.
+func pinningAgain(in *Input) *Verdict {
+	if !in.Pinned.Running {
+		return nil
+	}
+	return &Verdict{PinningAgain, Busy, "The share group stands still at " + in.Pinned.Why + ": it is pinned again at the settled offsets, and tasks begin anew after that."}
 }
 
 // unplaced: no task of the job is on a backend.
@@ -334,6 +353,12 @@ func notes(in *Input) string {
 	var out []string
 	if in.Job.StartNote != "" {
 		out = append(out, "Note: "+in.Job.StartNote+".")
+	}
+	if in.Pinned.Failure != "" {
+		out = append(out, fmt.Sprintf("The share group stands still at %s, and could not be pinned again at %s, which is tried again: %s.",
+			in.Pinned.Why, in.clock(in.Pinned.At.UnixMilli()), in.Pinned.Failure))
+	} else if !in.Pinned.At.IsZero() && !in.Pinned.Running {
+		out = append(out, fmt.Sprintf("Pinned again at %s, since the share group stood still at %s.", in.clock(in.Pinned.At.UnixMilli()), in.Pinned.Why))
 	}
 	partitions := 0
 	if in.View != nil {

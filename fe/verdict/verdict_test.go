@@ -148,6 +148,16 @@ func TestOf(t *testing.T) {
 		{"what was lost is told", func(in *verdict.Input) { in.Ledgers[0].Expired = 12 }, verdict.Loading, verdict.OK, "12 offsets of partition 0 expired"},
 		{"created again", func(in *verdict.Input) { in.View.Topic.ID = kafka.TopicID{2} }, verdict.Loading, verdict.OK, "The topic was created again"},
 		{"few tasks", func(in *verdict.Input) { in.Job.Tasks, in.Tasks = in.Job.Tasks[:1], in.Tasks[:1] }, verdict.Loading, verdict.OK, "1 task for 1 partition"},
+		{"group is pinned again", func(in *verdict.Input) {
+			in.Job.Tasks[0].BackendId, in.Job.Tasks[1].BackendId, in.Tasks = 0, 0, nil
+			in.Pinned = verdict.Pinned{At: now, Why: "offset 3 of partition 0", Running: true}
+		}, verdict.PinningAgain, verdict.Busy, "stands still at offset 3 of partition 0: it is pinned again"},
+		{"group was pinned again", func(in *verdict.Input) {
+			in.Pinned = verdict.Pinned{At: now, Why: "offset 3 of partition 0"}
+		}, verdict.Loading, verdict.OK, "Pinned again at 2026-11-30 12:00:00, since the share group stood still at offset 3"},
+		{"group could not be pinned again", func(in *verdict.Input) {
+			in.Pinned = verdict.Pinned{At: now, Why: "offset 3 of partition 0", Failure: "not authorized"}
+		}, verdict.Loading, verdict.OK, "could not be pinned again at 2026-11-30 12:00:00, which is tried again: not authorized."},
 		{"limit near", func(in *verdict.Input) { in.Job.WindowErrors = 9 }, verdict.Loading, verdict.OK, "9 error rows of 10 allowed"},
 		{"without rights", func(in *verdict.Input) { in.Job.StartNote = "isolation stays read_uncommitted" }, verdict.Loading, verdict.OK, "Note: isolation stays"},
 	}
