@@ -24,7 +24,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	duckdbgo "github.com/duckdb/duckdb-go/v2"
@@ -40,12 +43,16 @@ type Config struct {
 	// MemoryLimit in bytes, above 0, for one query, result included. One that
 	// needs more spills to TempDir, or fails without one.
 	MemoryLimit int64
-	// TempDir is where queries may spill; empty means nowhere.
+	// TempDir is this engine's alone: queries may spill to it, each to a folder
+	// of its own. Empty means nowhere.
 	TempDir string
 }
 
 // Engine runs queries within its Config.
-type Engine struct{ config Config }
+type Engine struct {
+	config Config
+	opened atomic.Uint64 // instances so far
+}
 
 // New returns an engine.
 func New(config Config) *Engine { return &Engine{config: config} }
@@ -137,6 +144,7 @@ func (e *Engine) Query(ctx context.Context, req Request, columns func([]ResultCo
 type instance struct {
 	connector *duckdbgo.Connector
 	conn      driver.Conn
+	spill     string // folder of its own, empty for none
 }
 
 // open starts an instance that can read the files of the request only.
@@ -149,8 +157,13 @@ func (e *Engine) open(ctx context.Context, req Request, zone timeZone) (*instanc
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening DuckDB: %w", err), connector.Close())
 	}
-	in := &instance{connector, conn}
-	for _, setting := range e.settings(req, zone) {
+	in := &instance{connector: connector, conn: conn}
+	if e.config.TempDir != "" {
+		// DuckDB makes it when it is needed. Instances name their files alike and
+		// would write into each other's.
+		in.spill = filepath.Join(e.config.TempDir, fmt.Sprintf("query-%d", e.opened.Add(1)))
+	}
+	for _, setting := range e.settings(req, zone, in.spill) {
 		if err := in.exec(ctx, "SET "+setting); err != nil {
 			return nil, errors.Join(fmt.Errorf("locking DuckDB, %s: %w", setting, err), in.close())
 		}
@@ -160,7 +173,7 @@ func (e *Engine) open(ctx context.Context, req Request, zone timeZone) (*instanc
 
 // settings are in the order in which DuckDB accepts them: what needs access
 // first, then access off, then the lock.
-func (e *Engine) settings(req Request, zone timeZone) []string {
+func (e *Engine) settings(req Request, zone timeZone, spill string) []string {
 	var files []string
 	for _, t := range req.Tables {
 		for _, f := range t.Files {
@@ -170,7 +183,7 @@ func (e *Engine) settings(req Request, zone timeZone) []string {
 	return []string{
 		fmt.Sprintf("threads = %d", max(e.config.Threads, 1)),
 		fmt.Sprintf("memory_limit = '%dB'", e.config.MemoryLimit),
-		"temp_directory = " + duckdb.QuoteString(e.config.TempDir),
+		"temp_directory = " + duckdb.QuoteString(spill),
 		"allow_persistent_secrets = false",
 		"autoinstall_known_extensions = false",
 		"autoload_known_extensions = false",
@@ -183,7 +196,11 @@ func (e *Engine) settings(req Request, zone timeZone) []string {
 }
 
 func (in *instance) close() error {
-	return errors.Join(in.conn.Close(), in.connector.Close())
+	err := errors.Join(in.conn.Close(), in.connector.Close())
+	if in.spill == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(in.spill))
 }
 
 func (in *instance) exec(ctx context.Context, text string) error {

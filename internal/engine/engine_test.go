@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	_ "github.com/duckdb/duckdb-go/v2"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"shoal/internal/engine"
 	"shoal/sql/types"
@@ -316,4 +318,37 @@ func BenchmarkRows(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// TestQueriesSpillApart holds that queries which spill at the same time do not
+// read each other's rows, and leave nothing behind.
+func TestQueriesSpillApart(t *testing.T) {
+	dir := t.TempDir()
+	e := engine.New(engine.Config{Threads: 1, MemoryLimit: 64 << 20, TempDir: dir})
+	var queries errgroup.Group
+	for _, letter := range []string{"a", "b"} {
+		want := strings.Repeat(letter, 200)
+		queries.Go(func() error {
+			rows := 0
+			err := e.Query(t.Context(), engine.Request{SQL: "SELECT repeat('" + letter + "', 200) FROM range(600000) t(i) ORDER BY hash(i)"},
+				func([]engine.ResultColumn) error { return nil },
+				func(cells [][]byte) error {
+					if rows++; string(cells[0]) != want {
+						return fmt.Errorf("row %d of query %s is %q", rows, letter, cells[0])
+					}
+					return nil
+				})
+			if err == nil && rows != 600_000 {
+				return fmt.Errorf("query %s has %d rows", letter, rows)
+			}
+			return err
+		})
+	}
+	if err := queries.Wait(); err != nil {
+		t.Error(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 }
