@@ -1,0 +1,167 @@
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"shoal/be/executor"
+	"shoal/be/feclient"
+	"shoal/be/probe"
+	"shoal/be/rpc"
+	"shoal/be/share"
+	"shoal/be/source"
+	"shoal/be/task"
+	"shoal/internal/offsets"
+	backendv1 "shoal/proto/backend/v1"
+	frontendv1 "shoal/proto/frontend/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+// A backend is what be/server puts together, without listeners on TCP.
+type backend struct {
+	w       *world
+	host    host
+	id      uint64
+	fe      *feclient.Client
+	exec    *executor.Executor
+	server  *grpc.Server
+	applied atomic.Uint64
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// startBackend joins the cluster as the n-th backend, in a process of its own.
+func (w *world) startBackend(n int) *backend {
+	w.t.Helper()
+	w.started++
+	b := &backend{w: w, host: w.network.host(fmt.Sprintf("backend%d.%d", n, w.started)), server: grpc.NewServer()}
+	var err error
+	if b.fe, err = feclient.New([]string{frontendRPC}, grpc.WithContextDialer(b.host.grpc)); err != nil {
+		w.t.Fatal(err)
+	}
+	port := 9060 + n
+	joined, err := b.fe.Register(w.t.Context(), &frontendv1.RegisterBackendRequest{
+		NodeUuid: fmt.Sprint("backend", n), Host: "127.0.0.1", RpcPort: uint32(port), Slots: slots,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b.id = joined.BackendId
+	b.exec = executor.New(context.Background(), executor.Config{Slots: slots, Start: b.start, Logger: w.log.With("backend", n)})
+	var service rpc.Server
+	service.Attach(&rpc.Backend{
+		ID: b.id, Tasks: b.exec, Probes: b, Slots: slots, Learn: b.learn, WarehouseError: func() string { return "" },
+	})
+	service.Register(b.server)
+	var ctx context.Context
+	ctx, b.cancel = context.WithCancel(context.Background())
+	lis := w.listen(b.host, fmt.Sprint("127.0.0.1:", port))
+	b.running.Go(func() { b.server.Serve(lis) })
+	b.running.Go(func() { b.exec.Watch(ctx) })
+	return b
+}
+
+func (b *backend) learn(req *backendv1.HeartbeatRequest) {
+	b.fe.Learn(req.FrontendRpcAddr, req.Frontends)
+	b.applied.Store(req.AppliedIndex)
+}
+
+// stop drains the backend.
+func (b *backend) stop() {
+	b.cancel()
+	if err := b.exec.Drain(context.Background()); err != nil {
+		b.w.t.Error(err)
+	}
+	b.server.Stop()
+	b.running.Wait()
+	b.fe.Close()
+}
+
+// kill ends the n-th backend as kill -9 does: whoever it talks to sees its
+// connections end, and what it does from then on reaches nobody.
+func (w *world) kill(n int) {
+	b := w.backends[n]
+	w.backends[n] = nil
+	for _, peer := range []string{frontendHost, brokerHost} {
+		w.network.cut(b.host.name, peer)
+		w.network.reset(b.host.name, peer)
+	}
+	b.server.Stop()
+	w.background.Go(b.stop)
+}
+
+// start makes a task of its spec.
+func (b *backend) start(spec *backendv1.TaskSpec) (executor.Task, error) {
+	options := append(share.ClientOptions(), kgo.SeedBrokers(spec.Load.Brokers...), kgo.Dialer(b.host.dial),
+		kgo.ClientID(fmt.Sprintf("%s-%d-%d", b.host.name, spec.TaskId, spec.Epoch)))
+	client, err := kgo.NewClient(options...)
+	if err != nil {
+		return nil, err
+	}
+	writer, closeWriter, err := b.w.warehouse.open(spec)
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	member := share.New(share.Config{Client: client, Group: spec.Load.GroupId, Topic: spec.Load.Topic, MemberID: spec.MemberId, Logger: b.w.log})
+	return &shareTask{
+		Task: task.New(task.Config{
+			Spec: spec, Source: member, Writer: faultyWriter{b, writer}, Committer: faultyCommitter{b}, Runtime: task.Real{}, Logger: b.w.log.With("backend", b.host.name),
+			MaxBytes: 16 << 20, AppliedIndex: b.applied.Load, Blame: blame, Hooks: task.Hooks{AfterCommit: func(string) { b.w.faults.committed(b) }},
+		}),
+		client: client, member: member, closeWriter: closeWriter,
+	}, nil
+}
+
+func blame(err error) backendv1.TroubleKind {
+	if errors.Is(err, share.ErrNotAssigned) {
+		return backendv1.TroubleKind_TROUBLE_KIND_UNSPECIFIED
+	}
+	return backendv1.TroubleKind_TROUBLE_KIND_BROKER
+}
+
+// A shareTask is a task with the member that it reads by.
+type shareTask struct {
+	*task.Task
+	client      *kgo.Client
+	member      *share.Member
+	closeWriter func() error
+}
+
+// Run implements executor.Task.
+func (t *shareTask) Run(ctx context.Context) error {
+	defer t.client.Close()
+	var g errgroup.Group
+	g.Go(func() error { return t.member.Run(context.WithoutCancel(ctx)) })
+	err := t.Task.Run(ctx)
+	return errors.Join(err, g.Wait(), t.closeWriter())
+}
+
+// Probe implements rpc.Prober.
+func (b *backend) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error) {
+	q := probe.Request{Brokers: req.Brokers, Topic: req.Topic, TopicID: source.TopicID(req.TopicId), Partition: req.Partition}
+	for _, r := range req.Ranges {
+		q.Offsets = q.Offsets.Union(offsets.Of(offsets.Range{First: r.First, Last: r.Last}))
+	}
+	res, err := probe.Run(ctx, q, kgo.Dialer(b.host.dial))
+	if err != nil {
+		return nil, err
+	}
+	return &backendv1.ProbeResponse{Void: ranges(res.Void), Expired: ranges(res.Expired), Held: ranges(res.Held),
+		LogStart: res.LogStart, LastStableOffset: res.LastStable}, nil
+}
+
+func ranges(set offsets.Set) []*typesv1.OffsetRange {
+	out := make([]*typesv1.OffsetRange, len(set))
+	for i, r := range set {
+		out[i] = &typesv1.OffsetRange{First: r.First, Last: r.Last}
+	}
+	return out
+}
