@@ -132,15 +132,6 @@ func (b *broker) failOver(part int) {
 	p.share.failOver()
 }
 
-// stuck tells whether a partition has a window full of what is done with, and
-// nobody who could acknowledge anything in it.
-func (b *broker) stuck() bool {
-	return slices.ContainsFunc(b.parts, func(p *partition) bool {
-		open := slices.ContainsFunc(p.share.known, func(d delivery) bool { return !d.state.terminal() })
-		return !open && int64(len(p.share.known)) >= p.share.cfg.window
-	})
-}
-
 // fetch acquires for a member and reads what it got.
 func (b *broker) fetch(id string, part, most int) source.Partition {
 	p := b.parts[part]

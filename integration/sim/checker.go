@@ -140,14 +140,6 @@ func (c *checker) settled() bool {
 	return true
 }
 
-// settledCount is how many offsets are settled.
-func (c *checker) settledCount() (n int64) {
-	for _, v := range c.s.fe.state.Ledgers(c.s.fe.jobID) {
-		n += v.Loaded + v.Void + v.Expired
-	}
-	return n
-}
-
 // unsettled says what is not.
 func (c *checker) unsettled() string {
 	var out []string

@@ -201,36 +201,17 @@ func (s *Sim) freeze() {
 	s.w.tell("%s is frozen until %.1fs", b.name, b.proc.frozenUntil.Sub(s.w.start).Seconds())
 }
 
-// Why a person pauses a job.
-const (
-	onAWhim     = "on a whim"
-	standsStill = "it stands still"
-)
-
-// patience is how long a person watches a job that stands still.
-const patience = 5 * time.Minute
+// onAWhim is why a person pauses a job.
+const onAWhim = "on a whim"
 
 // operate is a person who resumes a job that paused, a while later; for that to
-// bring back what the group gave up on, nobody may be in it. A job that stands
-// still is paused and resumed: a broker never gets past aborted records that
-// fill the window, since nobody holds anything there to acknowledge
-// (testdata/transactions).
+// bring back what the group gave up on, nobody may be in it.
 func (s *Sim) operate() {
-	moved, last := s.w.now, int64(0)
 	for {
 		s.w.sleep(s.w.between(0, 20*time.Second))
-		if now := s.check.settledCount(); now != last {
-			moved, last = s.w.now, now
-		}
 		job := s.fe.job()
 		switch {
-		case s.fe.proc == nil:
-		case job.State != raftlogv1.JobState_JOB_STATE_PAUSED:
-			if s.w.now.Sub(moved) > patience && s.broker.stuck() {
-				s.check.stats.Stalls++
-				s.fe.pause(standsStill)
-				moved = s.w.now
-			}
+		case s.fe.proc == nil, job.State != raftlogv1.JobState_JOB_STATE_PAUSED:
 		case job.Reason != onAWhim && len(s.broker.members) > 0 && s.w.chance(0.9):
 			s.broker.tick()
 		default:

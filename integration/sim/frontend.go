@@ -43,6 +43,7 @@ type frontend struct {
 	ran    map[schedule.Ref]bool // this leader has seen it, or started it
 	ended  map[schedule.Ref]bool
 	began  time.Time
+	off    bool // tasks are not to be placed now
 }
 
 // A call is a CommitTxn that waits for the log.
@@ -124,7 +125,7 @@ func (f *frontend) start() {
 	f.proc = &process{name: "fe"}
 	f.inbox, f.health = nil, map[uint64]*health{}
 	f.ran, f.ended = map[schedule.Ref]bool{}, map[schedule.Ref]bool{}
-	f.began = f.s.w.now
+	f.began, f.off = f.s.w.now, false
 	for _, b := range f.s.backends {
 		f.s.w.spawn(f.proc, func() { f.beat(b) })
 	}

@@ -152,6 +152,9 @@ func (f *frontend) schedule() {
 func (f *frontend) input() schedule.Input {
 	in := schedule.Input{NowMs: f.s.w.now.UnixMilli(), Ended: f.ended, MemberID: func() string { return fmt.Sprintf("m%d", f.s.w.rng.IntN(1e6)) }}
 	for _, job := range f.state.Jobs() {
+		if f.off {
+			continue
+		}
 		in.Jobs = append(in.Jobs, schedule.Job{Job: job, Partitions: len(f.s.broker.parts), MaxMembers: 200})
 	}
 	for _, b := range f.state.Backends() {
@@ -176,9 +179,10 @@ func (f *frontend) audit() {
 		view := f.look()
 		job, after := f.job(), f.state.Ledgers(f.jobID)
 		if job.State != raftlogv1.JobState_JOB_STATE_RUNNING && job.State != raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE {
+			audit = auditor.New()
 			continue
 		}
-		plan := audit.Plan(auditor.Input{Now: f.s.w.now, Job: job, Before: before, After: after, View: view})
+		plan := audit.Plan(auditor.Input{Now: f.s.w.now, Job: job, Before: before, After: after, View: view, Tasks: f.statuses()})
 		f.carryOut(plan.Commands)
 		for _, p := range plan.Probes {
 			if answer := f.probe(p); answer != nil {
@@ -188,7 +192,53 @@ func (f *frontend) audit() {
 		if c := audit.Forget(job, after, f.statuses(), f.s.w.now); c != nil {
 			f.carryOut([]*raftlogv1.Command{c})
 		}
+		if len(plan.Blocked) > 0 && !f.s.cfg.Mutation.leavesBlocked() {
+			f.s.w.tell("group stands still at %v", plan.Blocked)
+			if c := audit.Refuse(job, f.pinAgain(), f.s.w.now); c != nil {
+				f.carryOut([]*raftlogv1.Command{c})
+			}
+		}
 	}
+}
+
+// pinAgain is fe/routineload's: the group is pinned at the settled offsets once
+// the job's tasks are off and have left it, or were made to. The strangers are
+// dead members that an earlier placement has left behind.
+func (f *frontend) pinAgain() (strangers []kafka.Member) {
+	const patience = 5 // seconds
+	w, b := f.s.w, f.s.broker
+	w.sleep(f.s.hop())
+	b.tick()
+	job := f.job()
+	var members []kafka.Member
+	for _, m := range b.members {
+		members = append(members, kafka.Member{ID: m.id})
+	}
+	if strangers = auditor.Strangers(job, members); len(strangers) > 0 {
+		return strangers
+	}
+	f.off = true
+	defer func() { f.off = false }()
+	if r := f.propose(auditor.TakeOff(job, w.now)); r.Err != nil {
+		return nil
+	}
+	for n := 0; n < patience && len(b.members) > 0; n++ {
+		w.sleep(time.Second)
+	}
+	for _, t := range job.Tasks {
+		if w.sleep(f.s.hop()); f.s.fate() == delivered {
+			b.leave(t.MemberId)
+		}
+	}
+	if b.tick(); len(b.members) > 0 {
+		return nil
+	}
+	for p, part := range b.parts {
+		part.share.pin(max(f.ledger(p).Settled, part.log.start))
+	}
+	f.s.check.stats.Pins++
+	w.tell("pins the group again")
+	return nil
 }
 
 // look describes log and group, the log first (fe/kafka). The group's start

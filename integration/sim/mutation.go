@@ -42,6 +42,8 @@ const (
 	// OverwriteFiles: a name that exists is written again, though a process
 	// that started again may run an epoch once more.
 	OverwriteFiles
+	// NoPinAgain: a group that stands still is left so.
+	NoPinAgain
 	// AcceptConflicts: a conflict is taken for done, everything is accepted.
 	AcceptConflicts
 )
@@ -143,6 +145,9 @@ func (m Mutation) probed(p probe) probe {
 	}
 	return p
 }
+
+// leavesBlocked tells whether nobody pins a group again that stands still.
+func (m Mutation) leavesBlocked() bool { return m == NoPinAgain }
 
 // source is what a task fetches from.
 func (m Mutation) source(of *member) task.Source {

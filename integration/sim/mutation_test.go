@@ -28,6 +28,7 @@ func TestMutations(t *testing.T) {
 		{"holes are bridged", BridgeHoles, nil, "S2"},
 		{"void is declared unread", VoidUnread, nil, "S2"},
 		{"nothing is audited", NoAudit, nil, "L1"},
+		{"a group that stands still is left so", NoPinAgain, nil, "L1"},
 		{"files are overwritten", OverwriteFiles, restarts, "S"},
 		{"a conflict is taken as done for all", AcceptConflicts, nil, "A1"},
 	} {

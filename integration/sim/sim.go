@@ -118,9 +118,9 @@ type Outcome struct {
 
 // stats are counts over a universe.
 type stats struct {
-	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Stalls, Voids, Expired, Restarts int
-	Waits                                                                                             int // answers WAIT
-	Ranges                                                                                            int // most settled ranges that a ledger had above its settled offset
+	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Pins, Voids, Expired, Restarts int
+	Waits                                                                                           int // answers WAIT
+	Ranges                                                                                          int // most settled ranges that a ledger had above its settled offset
 }
 
 func (s *stats) add(o stats) {
@@ -131,7 +131,7 @@ func (s *stats) add(o stats) {
 	s.Kills += o.Kills
 	s.FailOvers += o.FailOvers
 	s.Pauses += o.Pauses
-	s.Stalls += o.Stalls
+	s.Pins += o.Pins
 	s.Voids += o.Voids
 	s.Expired += o.Expired
 	s.Restarts += o.Restarts
