@@ -12,6 +12,7 @@ package bench
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"testing"
 
@@ -67,16 +68,28 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// TestLimits measures both limits once, so that neither of them rots.
-func TestLimits(t *testing.T) {
+// TestOnce takes every way of measuring once, so that none of them rots.
+func TestOnce(t *testing.T) {
 	const rows = 20_000
 	broker := testkafka.Shared(t)
+	var r results
 	for _, d := range datasets {
-		if rate := consume(t, produce(t, broker, d, 2, rows), 2); !(rate > 0) {
-			t.Errorf("%s: source alone: %v rows/s", d.name, rate)
+		topic := produce(t, broker, d, 2, rows)
+		r.add(cell{d, duckDBAlone, 0, 2}, sample{rate: convert(t, d, d.writeFiles(t, rows), rows, 2)})
+		r.add(cell{d, sourceAlone, 2, 2}, sample{rate: consume(t, topic, 2)})
+		path := load(t, d, topic, 4)
+		if path.peakRSS < 10<<20 || path.cpu <= 0 {
+			t.Errorf("%s: %d bytes and %v s per row, want what a process takes", d.name, path.peakRSS, path.cpu)
 		}
-		if rate := convert(t, d, d.writeFiles(t, rows), rows, 2); !(rate > 0) {
-			t.Errorf("%s: DuckDB alone: %v rows/s", d.name, rate)
+		r.add(cell{d, wholePath, 2, 4}, path)
+	}
+	bounds := r.bounds()
+	if len(bounds) != len(datasets) {
+		t.Fatalf("%d bounds, want one a dataset", len(bounds))
+	}
+	for _, b := range bounds {
+		if !(b.ratio() > 0) || math.IsInf(b.ratio(), 0) {
+			t.Errorf("%s: ratio %v", b.data.name, b.ratio())
 		}
 	}
 }
