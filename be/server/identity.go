@@ -32,7 +32,11 @@ func loadIdentity(dataDir string) (identity, error) {
 		return identity{}, fmt.Errorf("the backend's identity: %w", err)
 	}
 	var id identity
-	if err := json.Unmarshal(content, &id); err != nil || id.NodeUUID == "" {
+	err = json.Unmarshal(content, &id)
+	if err == nil && id.NodeUUID == "" {
+		err = errors.New("node_uuid is missing")
+	}
+	if err != nil {
 		return identity{}, fmt.Errorf("%s is not a backend's identity (%w): restore it, or empty the folder to join as a new backend", path, err)
 	}
 	return id, nil
