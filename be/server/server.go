@@ -93,6 +93,9 @@ func (s *Server) Register(r grpc.ServiceRegistrar) { s.service.Register(r) }
 func (s *Server) Run(ctx context.Context, ready func()) error {
 	defer s.fe.Close()
 	joined, err := s.join(ctx)
+	if ctx.Err() != nil {
+		return nil // told to end before there was anything to drain
+	}
 	if err != nil {
 		return err
 	}
@@ -100,15 +103,15 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	spill := filepath.Join(s.cfg.DataDir, "spill")
-	if err := os.MkdirAll(spill, 0o755); err != nil {
-		return err
-	}
-	pipes, err := pipe.OpenEngine(ctx, pipe.EngineConfig{MemoryBytes: pipeMemory, Threads: s.cfg.Threads, SpillDir: spill})
+	pipeSpill, querySpill, err := s.makeSpill()
 	if err != nil {
 		return err
 	}
-	queries := &querier{warehouse: wh, engine: engine.New(engine.Config{Threads: s.cfg.Threads, MemoryLimit: queryMemory, TempDir: spill})}
+	pipes, err := pipe.OpenEngine(context.WithoutCancel(ctx), pipe.EngineConfig{MemoryBytes: pipeMemory, Threads: s.cfg.Threads, SpillDir: pipeSpill})
+	if err != nil {
+		return err
+	}
+	queries := &querier{warehouse: wh, engine: engine.New(engine.Config{Threads: s.cfg.Threads, MemoryLimit: queryMemory, TempDir: querySpill})}
 	// Tasks outlive ctx while they drain.
 	exec := executor.New(context.WithoutCancel(ctx), executor.Config{
 		Slots: s.cfg.Slots, Logger: s.cfg.Logger,
@@ -123,6 +126,17 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	ready()
 	exec.Watch(ctx)
 	return errors.Join(s.drain(ctx, exec), pipes.Close())
+}
+
+// makeSpill makes folders that DuckDB may spill to, and removes what a process
+// that died had left there.
+func (s *Server) makeSpill() (pipes, queries string, err error) {
+	root := filepath.Join(s.cfg.DataDir, "spill")
+	if err := os.RemoveAll(root); err != nil {
+		return "", "", err
+	}
+	pipes, queries = filepath.Join(root, "pipes"), filepath.Join(root, "queries")
+	return pipes, queries, errors.Join(os.MkdirAll(pipes, 0o755), os.MkdirAll(queries, 0o755))
 }
 
 func (s *Server) drain(ctx context.Context, exec *executor.Executor) error {
