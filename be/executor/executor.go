@@ -192,7 +192,7 @@ func (e *Executor) Cancel(leader *backendv1.Leadership, ref *backendv1.TaskRef) 
 	if err := e.followLocked(leader); err != nil {
 		return err
 	}
-	if r := e.runs[taskRef{ref.TaskId, ref.Epoch}]; r != nil {
+	if r := e.runs[taskRef{ref.GetTaskId(), ref.GetEpoch()}]; r != nil {
 		r.cancel()
 	}
 	return nil

@@ -108,6 +108,9 @@ func (s *Server) SubmitTask(_ context.Context, req *backendv1.SubmitTaskRequest)
 	if err != nil {
 		return nil, err
 	}
+	if t := req.Task; t.GetTaskId() == 0 || t.Epoch == 0 || t.Schema == nil || t.Load == nil {
+		return nil, status.Error(codes.InvalidArgument, "a task comes with its id, epoch, schema and load")
+	}
 	if err := b.Tasks.Submit(req.Leadership, req.Task); err != nil {
 		return nil, toStatus(err)
 	}
