@@ -45,13 +45,16 @@ type Files interface {
 
 // Backend is what a Server serves.
 type Backend struct {
-	ID      uint64
-	Tasks   Tasks
-	Queries Querier
-	Probes  Prober
-	Files   Files
-	Slots   int
-	Version string
+	ID uint64
+	// ClusterID is whose frontends are obeyed. Backends of two clusters may have
+	// the same id, and come after each other at one address.
+	ClusterID string
+	Tasks     Tasks
+	Queries   Querier
+	Probes    Prober
+	Files     Files
+	Slots     int
+	Version   string
 	// StartedMS is when the process started, in milliseconds since 1970. A
 	// frontend tells a restarted backend by it.
 	StartedMS int64
@@ -88,8 +91,8 @@ func (s *Server) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (
 	if err != nil {
 		return nil, err
 	}
-	if req.BackendId != b.ID {
-		return nil, status.Errorf(codes.NotFound, "this is backend %d, not %d", b.ID, req.BackendId)
+	if req.BackendId != b.ID || req.ClusterId != b.ClusterID {
+		return nil, status.Errorf(codes.NotFound, "this is backend %d of cluster %s, not %d of %s", b.ID, b.ClusterID, req.BackendId, req.ClusterId)
 	}
 	statuses, lacking, err := b.Tasks.Heartbeat(req.Leadership, req.Tasks)
 	if err != nil {

@@ -41,7 +41,7 @@ func newServer(t *testing.T) *rpc.Server {
 	})
 	s := &rpc.Server{}
 	s.Attach(&rpc.Backend{
-		ID: 7, Tasks: tasks, Slots: 1, Learn: func(*backendv1.HeartbeatRequest) {}, WarehouseError: func() string { return "" },
+		ID: 7, ClusterID: "c1", Tasks: tasks, Slots: 1, Learn: func(*backendv1.HeartbeatRequest) {}, WarehouseError: func() string { return "" },
 	})
 	return s
 }
@@ -77,8 +77,16 @@ func TestUnfit(t *testing.T) {
 			_, err := s.CancelTask(t.Context(), &backendv1.CancelTaskRequest{})
 			return err
 		}, codes.OK},
+		"a heartbeat": {func(s *rpc.Server) error {
+			_, err := s.Heartbeat(t.Context(), &backendv1.HeartbeatRequest{BackendId: 7, ClusterId: "c1"})
+			return err
+		}, codes.OK},
 		"another backend's heartbeat": {func(s *rpc.Server) error {
-			_, err := s.Heartbeat(t.Context(), &backendv1.HeartbeatRequest{BackendId: 8})
+			_, err := s.Heartbeat(t.Context(), &backendv1.HeartbeatRequest{BackendId: 8, ClusterId: "c1"})
+			return err
+		}, codes.NotFound},
+		"another cluster's heartbeat": {func(s *rpc.Server) error {
+			_, err := s.Heartbeat(t.Context(), &backendv1.HeartbeatRequest{BackendId: 7, ClusterId: "c2"})
 			return err
 		}, codes.NotFound},
 	} {
