@@ -1,8 +1,9 @@
 // Package rpc is what a backend offers over gRPC: BackendService, for
 // frontends only.
 //
-// It turns requests into calls of the executor, the prober, the query engine
-// and the warehouse, and their errors into status codes; it keeps nothing. A
+// It turns requests into calls of the executor, the prober and the query engine,
+// and their errors into status codes; it keeps nothing. Nothing asks for
+// DropFiles yet, so that is not implemented. A
 // Server is registered before the backend knows its cluster, and answers
 // UNAVAILABLE until Attach.
 package rpc
@@ -38,11 +39,6 @@ type Prober interface {
 	Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error)
 }
 
-// Files removes files of the warehouse.
-type Files interface {
-	Remove(path string) error
-}
-
 // Backend is what a Server serves.
 type Backend struct {
 	ID uint64
@@ -52,7 +48,6 @@ type Backend struct {
 	Tasks     Tasks
 	Queries   Querier
 	Probes    Prober
-	Files     Files
 	Slots     int
 	Version   string
 	// StartedMS is when the process started, in milliseconds since 1970. A
@@ -161,22 +156,6 @@ func (s *Server) Query(req *backendv1.QueryRequest, stream grpc.ServerStreamingS
 		return toStatus(err)
 	}
 	return nil
-}
-
-// DropFiles implements BackendService.
-func (s *Server) DropFiles(_ context.Context, req *backendv1.DropFilesRequest) (*backendv1.DropFilesResponse, error) {
-	b, err := s.attached()
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
-	for _, path := range req.Paths {
-		errs = append(errs, b.Files.Remove(path))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, toStatus(err)
-	}
-	return &backendv1.DropFilesResponse{}, nil
 }
 
 // toStatus gives an error its code; what it does not know is INTERNAL, except

@@ -15,7 +15,7 @@ type File struct {
 }
 
 // Create reserves the name rel (folder/name.parquet) and makes its folder.
-// The error is ErrExists if the name has ever been used and not removed.
+// The error is ErrExists if the name is used.
 func (w *Warehouse) Create(rel string) (*File, error) {
 	path, err := w.Path(rel)
 	if err != nil {

@@ -1,10 +1,9 @@
 // Package warehouse keeps rowset files under the warehouse's URI, durably.
 //
 // A file is written once under a name that never comes again, made durable by
-// Commit, and from then on only read or removed. It is written in place: what
-// makes a file part of a table is that the replicated state names it, so a
-// half-written one is seen by nobody and only takes up room until the frontend
-// has it removed. A name that is taken is refused, never overwritten: it may
+// Commit, and from then on only read. It is written in place: what makes a file
+// part of a table is that the replicated state names it, so a half-written one
+// is seen by nobody and only takes up room; nothing removes it yet. A name that is taken is refused, never overwritten: it may
 // stand in a CommitTxn that is still on its way.
 //
 // The marker file at the root says whose warehouse it is; a process of another
@@ -17,7 +16,6 @@ package warehouse
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -63,19 +61,6 @@ func (w *Warehouse) Path(rel string) (string, error) {
 		return "", fmt.Errorf("rowset path %q is not of the form folder/name.parquet with letters, digits, '-' and '_'", rel)
 	}
 	return filepath.Join(w.root, filepath.FromSlash(rel)), nil
-}
-
-// Remove removes the file of a relative path. One that does not exist is no
-// error: removal is asked again until it is known to have happened.
-func (w *Warehouse) Remove(rel string) error {
-	path, err := w.Path(rel)
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing a rowset: %w", err)
-	}
-	return nil
 }
 
 // syncPaths flushes the contents of files and folders to the device.
