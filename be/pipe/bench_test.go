@@ -1,7 +1,9 @@
 package pipe_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -36,7 +38,8 @@ func benchmarkPipe(b *testing.B, format typesv1.RoutineLoad_Format, message stri
 				if err != nil || res.Rowset.Rows != int64(rows) {
 					b.Fatal(res, err)
 				}
-				if err := p.warehouse.Remove(res.Rowset.Path); err != nil {
+				path, err := p.warehouse.Path(res.Rowset.Path)
+				if err := errors.Join(err, os.Remove(path)); err != nil {
 					b.Fatal(err)
 				}
 			}
