@@ -14,11 +14,16 @@ type File struct {
 	root      string
 }
 
-// Create reserves the name rel (folder/name.parquet) and makes its folder.
-// The error is ErrExists if the name is used.
+// Create reserves the name rel (folder/name.parquet) and makes its folder. The
+// error is ErrExists if the name is used. The marker is looked at first: a
+// volume may have gone since the process started, and what is written below its
+// mount point nobody finds again.
 func (w *Warehouse) Create(rel string) (*File, error) {
 	path, err := w.Path(rel)
 	if err != nil {
+		return nil, err
+	}
+	if err := w.verifyAgain(); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -56,21 +56,25 @@ func (w *Warehouse) writeMarker(content []byte) error {
 	return syncPaths(w.root, filepath.Dir(w.root))
 }
 
-// Trouble says why nothing should be written here now, "" where nothing is
-// wrong: Verify for the cluster that it last succeeded for.
+// Trouble says why nothing is written here now, "" where nothing is wrong.
 func (w *Warehouse) Trouble() string {
-	id := w.clusterID.Load()
-	if id == nil {
-		return "the warehouse has not been verified yet"
-	}
-	if err := w.Verify(*id); err != nil {
+	if err := w.verifyAgain(); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
+// verifyAgain is Verify for the cluster that it last succeeded for.
+func (w *Warehouse) verifyAgain() error {
+	id := w.clusterID.Load()
+	if id == nil {
+		return errors.New("the warehouse has not been verified yet")
+	}
+	return w.Verify(*id)
+}
+
 // Verify tells whether this is the warehouse of the cluster. A process does
-// not start, and a backend does not write, while it is not. The error wraps
+// not start, and Create does not write, while it is not. The error wraps
 // fs.ErrNotExist where there is no marker: a volume that is not mounted, or a
 // path that is not the cluster's.
 func (w *Warehouse) Verify(clusterID string) error {

@@ -60,6 +60,32 @@ func TestFileLife(t *testing.T) {
 	}
 }
 
+// TestNothingIsWrittenWithoutTheMarker: a folder that a volume was mounted on,
+// and is not any more, would take files that nobody finds again.
+func TestNothingIsWrittenWithoutTheMarker(t *testing.T) {
+	w, root := open(t)
+	const rel = "7/a.parquet"
+	if _, err := w.Create(rel); err == nil {
+		t.Error("Create before the warehouse was verified took it")
+	}
+	if err := w.Bootstrap("c1"); err != nil {
+		t.Fatal(err)
+	}
+	marker := filepath.Join(root, "shoal-warehouse.json")
+	if err := os.Rename(marker, marker+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Create(rel); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "marker") {
+		t.Errorf("Create without the marker = %v, want an error that names it", err)
+	}
+	if err := os.Rename(marker+".away", marker); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Create(rel); err != nil {
+		t.Errorf("Create with the marker back = %v", err)
+	}
+}
+
 func TestDiscardFreesTheName(t *testing.T) {
 	w, _ := open(t)
 	if err := w.Bootstrap("c1"); err != nil {
@@ -118,14 +144,5 @@ func TestMarker(t *testing.T) {
 	}
 	if err := w.Verify("c1"); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Fatalf("Verify of a damaged marker = %v", err)
-	}
-}
-
-// A warehouse whose volume went away must refuse to take files, rather than
-// fill the folder below the mount point.
-func TestCreateNeedsTheRoot(t *testing.T) {
-	w, _ := open(t)
-	if _, err := w.Create("7/a.parquet"); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("Create without the root folder = %v", err)
 	}
 }
