@@ -145,17 +145,26 @@ func (w *writer) write(ctx context.Context, t table, suffix string, rows rowFeed
 	if cause := src.failure(); cause != nil {
 		err = cause // DuckDB has only its text
 	}
+	if err == nil {
+		err = expectRows(result, src.rows)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("writing rowset %s: %w", file.Rel(), err)
-	}
-	if n, err := result.RowsAffected(); err != nil || n != src.rows {
-		return nil, fmt.Errorf("writing rowset %s: %d rows were given, %d written: %w", file.Rel(), src.rows, n, err)
 	}
 	size, err := file.Commit()
 	if err != nil {
 		return nil, err
 	}
 	return &typesv1.Rowset{Path: file.Rel(), Rows: src.rows, Bytes: size, SchemaVersion: t.schemaVersion}, nil
+}
+
+// expectRows is an error unless a statement wrote as many rows as it was given.
+func expectRows(result sql.Result, given int64) error {
+	written, err := result.RowsAffected()
+	if err == nil && written != given {
+		err = fmt.Errorf("%d rows were given, %d written", given, written)
+	}
+	return err
 }
 
 // metadata goes into the file's footer, for people and for disaster recovery;
