@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,23 +17,30 @@ import (
 // TestHotPartition: 200,000 JSON records, nine of ten in one of three
 // partitions, six tasks. Every row arrives once, and every task has worked.
 func TestHotPartition(t *testing.T) {
-	const rows = 200_000
+	const rows, chunk = 200_000, 2000
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
-	l := prepare(t, shoal.DB(), broker, options{partitions: 3})
-	client := l.client(kgo.ProducerBatchMaxBytes(64 << 10)) // many batches, so that there is work for all
-	var records []*kgo.Record
-	for id := range rows {
-		partition := int32(0)
-		if id%10 == 9 {
-			partition = int32(1 + id/10%2)
+	l := setUp(t, shoal.DB(), broker, options{partitions: 3, properties: map[string]string{"format": "json", "desired_concurrent_number": "6"}})
+	cluster.Eventually(t, limit, func() error {
+		if out := mustShoal(t, "admin", "tasks", "--fe", shoal.Ready.RPC); strings.Count(out, "polling") != 6 {
+			return fmt.Errorf("not all tasks poll yet:\n%s", out)
 		}
-		records = append(records, &kgo.Record{Partition: partition, Value: []byte(row(id, partition))})
+		return nil
+	})
+	client := l.client()
+	for first := 0; first < rows; first += chunk {
+		var records []*kgo.Record
+		for id := first; id < first+chunk; id++ {
+			partition := int32(0)
+			if id%10 == 9 {
+				partition = int32(1 + id/10%2)
+			}
+			records = append(records, &kgo.Record{Partition: partition, Value: []byte(row(id, partition))})
+		}
+		if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	l.create(options{properties: map[string]string{"format": "json", "desired_concurrent_number": "6"}})
 	l.waitRows(rows)
 	l.checkIDs(rows)
 	l.checkLedger()
@@ -45,36 +53,62 @@ func TestHotPartition(t *testing.T) {
 	if len(tasks) != 6 {
 		t.Errorf("%d tasks, want 6, more than partitions: %v", len(tasks), tasks)
 	}
+	cluster.Eventually(t, limit, func() error { // statuses come with heartbeats
+		for _, line := range strings.Split(strings.TrimSpace(mustShoal(t, "admin", "tasks", "--fe", shoal.Ready.RPC)), "\n")[1:] {
+			if committed := strings.Fields(line)[5]; committed == "0" {
+				return fmt.Errorf("a task has committed nothing: %s", line)
+			}
+		}
+		return nil
+	})
 	if s := l.statistic(); s.Loaded != rows || s.Errors != 0 {
 		t.Errorf("statistic %+v, want %d rows loaded", s, rows)
 	}
 }
 
-// TestPauseResumeStop: a job is paused in the middle and loads nothing, goes on
-// at once after RESUME, and is gone after STOP.
+// TestPauseResumeStop: in the middle of a stream of records a job is paused and
+// loads nothing, goes on after RESUME with what it had released, and ends with
+// STOP. Every record is loaded once.
 func TestPauseResumeStop(t *testing.T) {
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	l := setUp(t, shoal.DB(), broker, options{partitions: 2, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}})
-	client := l.client()
-	l.produce(client, 0, row(0, 0), row(1, 0))
-	l.waitRows(2)
+	ctx, stop := context.WithCancel(t.Context())
+	produced, wait := l.produceUntil(ctx, 2)
+	defer func() { stop(); wait() }()
+	l.waitMore(0)
 
 	l.exec("PAUSE ROUTINE LOAD FOR " + l.table)
 	if status := l.waitState("PAUSED"); !strings.Contains(status["ReasonOfStateChanged"], "errCode = 100") || status["PauseTime"] == "NULL" {
 		t.Errorf("paused by the user: %v", status)
 	}
-	l.produce(client, 1, row(2, 1))
-	if err := mustFail(t, l.db, "PAUSE ROUTINE LOAD FOR "+l.table); err == nil {
-		t.Error("PAUSE of a paused job is no error")
+	rows := l.mustCount()
+	at := produced.Load()
+	cluster.Eventually(t, limit, func() error {
+		if now := produced.Load(); now < at+500 {
+			return fmt.Errorf("%d records produced, want some more", now)
+		}
+		return nil
+	})
+	if now := l.mustCount(); now != rows {
+		t.Errorf("a paused job loads: %d rows after %d", now, rows)
 	}
+	mustFail(t, l.db, "PAUSE ROUTINE LOAD FOR "+l.table)
 	l.exec("RESUME ROUTINE LOAD FOR " + l.table)
 	l.waitState("RUNNING")
-	l.waitRows(3)
-	l.checkIDs(3)
+	l.waitMore(rows)
+	stop()
+	wait()
+	l.waitRows(produced.Load())
+	l.checkIDs(produced.Load())
 	l.checkLedger()
 
+	more, stopMore := context.WithCancel(t.Context())
+	_, waitMore := l.produceUntil(more, 2)
+	defer func() { stopMore(); waitMore() }()
+	l.waitMore(produced.Load())
 	l.exec("STOP ROUTINE LOAD FOR " + l.table)
+	rows = l.mustCount()
 	if lines := l.inDatabase("SHOW ROUTINE LOAD"); len(lines) != 0 {
 		t.Errorf("a stopped job is shown without ALL: %v", lines)
 	}
@@ -82,6 +116,9 @@ func TestPauseResumeStop(t *testing.T) {
 		t.Errorf("stopped job: %v", status)
 	}
 	mustFail(t, l.db, "RESUME ROUTINE LOAD FOR "+l.table)
+	if now := l.mustCount(); now != rows {
+		t.Errorf("a stopped job loads: %d rows after %d", now, rows)
+	}
 }
 
 // TestCSV: separators, column lists, and rows that are spread over lines.

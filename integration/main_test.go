@@ -211,6 +211,27 @@ func (l *load) count(expression string) (n int64, err error) {
 	return n, err
 }
 
+// mustCount is how many rows the table has.
+func (l *load) mustCount() int64 {
+	l.t.Helper()
+	n, err := l.count("count(*)")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return n
+}
+
+// waitMore waits until the table has more than n rows.
+func (l *load) waitMore(n int64) {
+	l.t.Helper()
+	cluster.Eventually(l.t, limit, func() error {
+		if got := l.mustCount(); got <= n {
+			return fmt.Errorf("%d rows, want more than %d; %s", got, n, l.status()["OtherMsg"])
+		}
+		return nil
+	})
+}
+
 // waitRows waits until the table has n rows.
 func (l *load) waitRows(n int64) {
 	l.t.Helper()
