@@ -2,7 +2,9 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -128,4 +130,40 @@ func transact(t *testing.T, client *kgo.Client, commit bool, values ...string) e
 		return err
 	}
 	return client.EndTransaction(t.Context(), kgo.TransactionEndTry(commit))
+}
+
+// TestAbortedFillWindow: aborted records fill the group's window, so that there
+// is nothing to acknowledge and Kafka never gets past them. Shoal settles them,
+// pins the group again by itself, and loads what is behind.
+func TestAbortedFillWindow(t *testing.T) {
+	const aborted = 300
+	broker := testkafka.Shared(t)
+	shoal := cluster.Start(t, "standalone")
+	l := setUp(t, shoal.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "2"}})
+	l.waitState("RUNNING")
+	l.alterGroup(map[string]string{"share.partition.max.record.locks": "100"})
+	client := l.client(kgo.TransactionalID(l.topic))
+	if err := transact(t, client, false, slices.Repeat([]string{row(9, 0)}, aborted)...); err != nil {
+		t.Fatal(err)
+	}
+	if err := transact(t, client, true, row(0, 0), row(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	l.waitRows(2)
+	l.checkIDs(2)
+	cluster.Eventually(t, limit, func() error {
+		if p := l.ledger()[0]; p["Settled"] != strconv.Itoa(aborted+4) || p["Lag"] != "0" {
+			return fmt.Errorf("ledger %v: want all %d offsets settled and no lag", p, aborted+4)
+		}
+		return nil
+	})
+	l.checkLedger()
+	p := l.ledger()[0]
+	if p["Loaded"] != "2" || p["Void"] != strconv.Itoa(aborted+2) {
+		t.Errorf("ledger %v: want 2 loaded and %d void", p, aborted+2)
+	}
+	status := l.status()
+	if told := status["OtherMsg"]; status["State"] != "RUNNING" || !strings.Contains(told, "Pinned again at") {
+		t.Errorf("job is %s: %s; want it to tell that it was pinned again", status["State"], told)
+	}
 }
