@@ -39,7 +39,7 @@ type settings struct {
 func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
 	f := cmd.Flags()
 	f.StringVar(&s.dataDir, "data-dir", "data", "`folder` for all that this process keeps")
-	f.StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets (default file://<data-dir>/warehouse)")
+	f.StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets, of a new cluster (default file://<data-dir>/warehouse)")
 	f.StringVar(&s.host, "advertise-host", "127.0.0.1", "`host` under which others reach this process")
 	f.StringVar(&s.httpAddr, "http-addr", fmt.Sprintf("127.0.0.1:%d", httpPort), "listen `address` for /health")
 	f.StringVar(&s.rpcAddr, "rpc-addr", fmt.Sprintf("127.0.0.1:%d", rpcPort), "listen `address` for gRPC")
@@ -184,22 +184,14 @@ func (p *process) close() {
 
 func (p *process) openFrontend() (err error) {
 	p.fe, err = feserver.Open(feserver.Config{
-		DataDir: filepath.Join(p.dataDir, "fe"), Warehouse: p.warehouseURI(), Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql),
-		HTTPPort: port(p.http), RPCPort: port(p.rpc), Raft: p.raft, Version: version, Logger: p.log,
+		DataDir: filepath.Join(p.dataDir, "fe"), Warehouse: p.warehouse, NewWarehouse: "file://" + filepath.Join(p.dataDir, "warehouse"),
+		Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), Raft: p.raft, Version: version, Logger: p.log,
 		AfterCommit: dieAfter(p.dieAfterCommits),
 	})
 	if err == nil {
 		p.fe.Register(p.grpc)
 	}
 	return err
-}
-
-// warehouseURI is the warehouse that a frontend makes a cluster with.
-func (p *process) warehouseURI() string {
-	if p.warehouse == "" {
-		return "file://" + filepath.Join(p.dataDir, "warehouse")
-	}
-	return p.warehouse
 }
 
 func (p *process) openBackend() (err error) {

@@ -8,12 +8,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,16 +45,18 @@ const queryMemory = 256 << 20
 
 // Config is what a frontend needs.
 type Config struct {
-	DataDir   string
-	Warehouse string // URI; used at bootstrap, and must agree with it later if given
-	Bootstrap bool   // make a new cluster if the data folder holds none
-	Host      string // how others reach this frontend
-	MySQLPort uint32
-	HTTPPort  uint32
-	RPCPort   uint32
-	Raft      net.Listener // for the other frontends; the Server owns it
-	Version   string
-	Logger    *slog.Logger
+	DataDir string
+	// Warehouse is the cluster's URI, optional: it must agree with the cluster's
+	// own where there is one, and a new cluster gets NewWarehouse without it.
+	Warehouse, NewWarehouse string
+	Bootstrap               bool   // make a new cluster if the data folder holds none
+	Host                    string // how others reach this frontend
+	MySQLPort               uint32
+	HTTPPort                uint32
+	RPCPort                 uint32
+	Raft                    net.Listener // for the other frontends; the Server owns it
+	Version                 string
+	Logger                  *slog.Logger
 	// AfterCommit is called between a commit and its answer, see rpc.Frontend.
 	AfterCommit func()
 }
@@ -69,13 +73,12 @@ type Server struct {
 	globals   *session.Globals
 	stmts     *stmt.Executor
 	nodes     *nodes
+	settled   chan struct{} // closed once this frontend has led for the first time
+	settle    sync.Once
 }
 
 // Open reads the frontend's identity and opens its log; Raft runs from then on.
 func Open(cfg Config) (*Server, error) {
-	if cfg.Warehouse == "" {
-		cfg.Warehouse = "file://" + filepath.Join(cfg.DataDir, "warehouse")
-	}
 	id, err := loadIdentity(cfg.DataDir, cfg.Bootstrap)
 	if err != nil {
 		return nil, err
@@ -86,7 +89,7 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the replicated log: %w", err)
 	}
-	s := &Server{cfg: cfg, identity: id, store: &store{Store: raft}}
+	s := &Server{cfg: cfg, identity: id, store: &store{Store: raft}, settled: make(chan struct{})}
 	s.assemble()
 	return s, nil
 }
@@ -124,8 +127,8 @@ func (s *Server) Register(r reflection.GRPCServer) {
 func (s *Server) Close() error { return s.store.Close() }
 
 // Run serves MySQL clients on lis and does the leader's duties whenever this
-// frontend leads, until ctx ends. ready is called once the cluster exists and
-// statements are carried out.
+// frontend leads, until ctx ends. ready is called once the cluster exists, its
+// warehouse has been found, and statements are carried out.
 func (s *Server) Run(ctx context.Context, lis net.Listener, ready func()) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return unlessEnded(ctx, s.store.RunLeader(ctx, s.lead)) })
@@ -135,10 +138,11 @@ func (s *Server) Run(ctx context.Context, lis net.Listener, ready func()) error 
 		return server.Run(ctx, lis)
 	})
 	g.Go(func() error {
-		if err := s.store.Wait(ctx, func(st *state.State) bool { return s.registered(st) }); err != nil {
-			return nil // ctx ended before there was a cluster
+		select {
+		case <-s.settled:
+			ready()
+		case <-ctx.Done():
 		}
-		ready()
 		return nil
 	})
 	return g.Wait()
@@ -152,21 +156,12 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// registered tells whether this frontend is part of the bootstrapped cluster.
-func (s *Server) registered(st *state.State) bool {
-	for _, f := range st.Frontends() {
-		if f.Id == s.identity.FrontendID {
-			return true
-		}
-	}
-	return false
-}
-
 // lead does what only a leader does, for one leadership.
 func (s *Server) lead(ctx context.Context, term uint64) error {
 	if err := s.bootstrap(ctx); err != nil {
 		return err
 	}
+	s.settle.Do(func() { close(s.settled) })
 	var incarnation uint64
 	s.store.View(func(st *state.State) { incarnation = st.ClusterInfo().Incarnation })
 	leadership := &backendv1.Leadership{Incarnation: incarnation, Term: term, Frontend: s.identity.FrontendID}
@@ -199,24 +194,25 @@ func (s *Server) bootstrap(ctx context.Context) error {
 
 // makeCluster marks the warehouse as the new cluster's and makes the cluster.
 func (s *Server) makeCluster(ctx context.Context) error {
-	wh, err := warehouse.Open(s.cfg.Warehouse)
+	uri := cmp.Or(s.cfg.Warehouse, s.cfg.NewWarehouse)
+	wh, err := warehouse.Open(uri)
 	if err != nil {
 		return err
 	}
 	if err := wh.Bootstrap(s.identity.ClusterID); err != nil {
 		return err
 	}
-	s.cfg.Logger.Info("a new cluster is made", "cluster_id", s.identity.ClusterID, "warehouse", s.cfg.Warehouse)
+	s.cfg.Logger.Info("a new cluster is made", "cluster_id", s.identity.ClusterID, "warehouse", uri)
 	_, err = s.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{
-		Bootstrap: &raftlogv1.Bootstrap{ClusterId: s.identity.ClusterID, Warehouse: s.cfg.Warehouse}}})
+		Bootstrap: &raftlogv1.Bootstrap{ClusterId: s.identity.ClusterID, Warehouse: uri}}})
 	return err
 }
 
 // checkWarehouse refuses to go on with another warehouse than the cluster's,
 // or with one that is not there.
 func (s *Server) checkWarehouse(info *raftlogv1.Cluster) error {
-	if s.cfg.Warehouse != info.Warehouse {
-		return fmt.Errorf("the cluster's warehouse is %s, and this frontend was given %s: it is fixed at bootstrap", info.Warehouse, s.cfg.Warehouse)
+	if s.cfg.Warehouse != "" && s.cfg.Warehouse != info.Warehouse {
+		return fmt.Errorf("the cluster's warehouse is %s, and this frontend was given %s: it is fixed at bootstrap, leave --warehouse away", info.Warehouse, s.cfg.Warehouse)
 	}
 	wh, err := warehouse.Open(info.Warehouse)
 	if err != nil {
