@@ -38,7 +38,11 @@ func loadIdentity(dataDir string, bootstrap bool) (identity, error) {
 		return identity{}, fmt.Errorf("the frontend's identity: %w", err)
 	}
 	var id identity
-	if err := json.Unmarshal(content, &id); err != nil || id.FrontendID == "" || id.ClusterID == "" {
+	err = json.Unmarshal(content, &id)
+	if err == nil && (id.FrontendID == "" || id.ClusterID == "") {
+		err = errors.New("frontend_id or cluster_id is missing")
+	}
+	if err != nil {
 		return identity{}, fmt.Errorf("%s is not a frontend's identity (%w): restore it from a copy of the data folder", path, err)
 	}
 	return id, nil
