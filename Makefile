@@ -41,10 +41,11 @@ test: toolchain ## all tests, with the race detector; at most 25 minutes on 2 co
 	$(deps); go test -race -count=1 -shuffle=on -p 2 -timeout 20m $(PKG)
 
 .PHONY: test-all
-test-all: toolchain ## the same tests with longer counts; its record is kept in docs/test-all.txt
+test-all: toolchain ## the same tests with more seeds, then every fuzz target; its record is kept in docs/test-all.txt
 	@mkdir -p docs
 	$(deps); { echo "make test-all, $(VERSION), $$(date -u +%F), $$(go version), $$(nproc) cores"; \
-	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); } 2>&1 | tee docs/test-all.txt
+	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
+	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep -v 'no test files' | tee docs/test-all.txt
 
 .PHONY: bench
 bench: build ## rows per second of the whole path beside its two limits, into docs/benchmarks.md; ROWS a topic, COUNT runs

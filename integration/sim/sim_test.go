@@ -2,6 +2,7 @@ package sim
 
 import (
 	"flag"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -13,8 +14,16 @@ import (
 
 var (
 	seed = flag.Uint64("seed", 1, "first seed of the simulation")
-	runs = flag.Uint64("runs", 1000, "number of seeds")
+	runs = flag.Uint64("runs", seeds(), "number of seeds")
 )
+
+// seeds is how many universes a test run plays: more in `make test-all`.
+func seeds() uint64 {
+	if os.Getenv("SHOAL_TEST_ALL") != "" {
+		return 30_000
+	}
+	return 1000
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
