@@ -48,7 +48,7 @@ func newPipes(t testing.TB, specs ...*backendv1.TaskSpec) (pipes []*bench) {
 	if err := w.Bootstrap("c1"); err != nil {
 		t.Fatal(err)
 	}
-	engine, err := pipe.OpenEngine(t.Context(), pipe.EngineConfig{MemoryBytes: 256 << 20, Threads: 2, SpillDir: root + "/spill"})
+	engine, err := pipe.OpenEngine(t.Context(), pipe.EngineConfig{MemoryBytes: 256 << 20, Writers: 2, SpillDir: root + "/spill"})
 	if err != nil {
 		t.Fatal(err)
 	}

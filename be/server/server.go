@@ -53,7 +53,7 @@ type Config struct {
 	RPCPort  uint32
 	HTTPPort uint32
 	Slots    int
-	Threads  int // of DuckDB
+	Threads  int // as many as there are processors: files written at a time, and threads of a query
 	Version  string
 	Logger   *slog.Logger
 	// AfterCommit is called when a txn was committed and before it is
@@ -107,7 +107,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	pipes, err := pipe.OpenEngine(context.WithoutCancel(ctx), pipe.EngineConfig{MemoryBytes: pipeMemory, Threads: s.cfg.Threads, SpillDir: pipeSpill})
+	pipes, err := pipe.OpenEngine(context.WithoutCancel(ctx), pipe.EngineConfig{MemoryBytes: pipeMemory, Writers: s.cfg.Threads, SpillDir: pipeSpill})
 	if err != nil {
 		return err
 	}
