@@ -26,6 +26,9 @@ type batch struct {
 
 func (b *batch) empty() bool { return len(b.parts) == 0 }
 
+// large tells whether b is worth a rowset as it is.
+func (b *batch) large() bool { return b.records >= busyRecords || b.bytes >= busyBytes }
+
 // offsets is how many offsets b holds, gaps included.
 func (b *batch) offsets() int64 {
 	var n int64

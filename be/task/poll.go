@@ -10,7 +10,9 @@ import (
 )
 
 // A fetch of this size says that the topic is busy: more is there already, and
-// a larger rowset costs nobody any time.
+// a larger rowset costs nobody any time. A txn of this size waits for nothing
+// more: what it holds may be all that its partitions give before it is
+// acknowledged, and they would only stand still.
 const (
 	busyRecords = 1000
 	busyBytes   = 1 << 20
@@ -22,8 +24,9 @@ const maxFetch = 50 << 20
 // poll gathers what one txn will hold, from one fetch or more. The batch is
 // empty when there was nothing; the source's errors are in the status.
 //
-// It ends with the first fetch that finds the topic quiet once the linger is
-// over, and at the latest when the txn is full, at max_batch_interval, or when
+// It ends with the first fetch that finds the topic quiet once the txn is large
+// or the linger is over, or when a large txn holds some of every partition, which
+// then have no more to give. It ends at the latest when the txn is full, at max_batch_interval, or when
 // half of the time is used that the lock leaves before CommitTxn.
 func (t *Task) poll(ctx context.Context) *batch {
 	b := &batch{}
@@ -41,7 +44,9 @@ func (t *Task) poll(ctx context.Context) *batch {
 		if b.acquired.IsZero() || err != nil || ctx.Err() != nil || !t.gathersOn(b, f, now) {
 			return b
 		}
-		wait = max(0, b.acquired.Add(t.linger()).Sub(now))
+		if wait = 0; !b.large() {
+			wait = max(0, b.acquired.Add(t.linger()).Sub(now))
+		}
 	}
 }
 
@@ -59,8 +64,10 @@ func (t *Task) gathersOn(b *batch, f source.Fetch, now time.Time) bool {
 	switch {
 	case b.records >= t.rows || b.bytes >= t.maxBytes():
 		return false
-	case now.Before(b.acquired.Add(t.linger())):
+	case !b.large() && now.Before(b.acquired.Add(t.linger())):
 		return true
+	case b.large() && len(b.parts) >= len(t.cfg.Source.Assigned()):
+		return false
 	}
 	return busy(f) && now.Before(b.acquired.Add(t.most()))
 }

@@ -25,7 +25,7 @@ import (
 // what a script says, in virtual time, and prints what the loop does. Files
 // named trap_NN are about the traps of share-groups.md, section 8.
 //
-//	run lock=30s linger=20ms rows=1000 bytes=1000000 until=5s
+//	run lock=30s linger=20ms rows=1000 bytes=1000000 partitions=1 until=5s
 //	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 unproven=8 err=... lock=2s
 //	write 2s | write error ...        the next write's time, or its failure
 //	commit [2s] committed | conflict 0:3-4 | wait | error | ...
@@ -49,6 +49,7 @@ type world struct {
 	t       *testing.T
 	start   time.Time
 	lock    time.Duration
+	parts   int64 // assigned
 	fetches []directive
 	writes  []directive
 	commits []directive
@@ -98,11 +99,12 @@ func play(t *testing.T, d *datadriven.TestData) string {
 		dir.words = dir.words[1:]
 		*list = append(*list, dir)
 	}
-	args := map[string]string{"lock": "30s", "linger": "0s", "rows": "1000", "bytes": "1000000", "until": "3s"}
+	args := map[string]string{"lock": "30s", "linger": "0s", "rows": "1000", "bytes": "1000000", "partitions": "1", "until": "3s"}
 	for _, a := range d.CmdArgs {
 		args[a.Key] = a.Vals[0]
 	}
 	w.lock = w.duration(args["lock"])
+	w.parts = w.number(args["partitions"])
 	tk := task.New(task.Config{
 		Spec: &backendv1.TaskSpec{
 			JobId: 1, TaskId: 2, Epoch: 3, Incarnation: 1, Generation: 1, TableId: 4,
@@ -271,7 +273,13 @@ func (w *world) Close(context.Context) []source.AckResult {
 	return nil
 }
 
-func (w *world) Assigned() []source.PartitionID { return []source.PartitionID{{TopicID: topic}} }
+func (w *world) Assigned() []source.PartitionID {
+	ids := make([]source.PartitionID, w.parts)
+	for i := range ids {
+		ids[i] = source.PartitionID{TopicID: topic, Partition: int32(i)}
+	}
+	return ids
+}
 
 func (w *world) ID() string { return "member" }
 
