@@ -45,7 +45,8 @@ var doors = []struct{ module, packages string }{
 	{"github.com/hashicorp/raft", "fe/raftstore"},
 	{"github.com/hashicorp/raft-wal", "fe/raftstore"},
 	{"github.com/twmb/franz-go", "fe/kafka be/source be/share be/probe internal/clientprops internal/testkafka/... cmd/... integration/..."},
-	{"github.com/duckdb/duckdb-go", "internal/engine be/pipe"},
+	{"github.com/duckdb/duckdb-go", "be/pipe"},
+	{"github.com/duckdb/duckdb-go-bindings", "internal/engine/native"},
 }
 
 // pure packages must give the same answer on every frontend, so they see no clock, chance, machine or network.

@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"bytes"
 	"context"
-	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -45,17 +45,16 @@ func (in *instance) check(ctx context.Context, req Request) (plainColumns, error
 
 // serialize returns DuckDB's parse tree of a text.
 func (in *instance) serialize(ctx context.Context, text string) (map[string]any, error) {
-	rows, err := in.query(ctx, "SELECT CAST(json_serialize_sql("+duckdb.QuoteString(text)+") AS VARCHAR)")
+	result, err := in.query(ctx, "SELECT CAST(json_serialize_sql("+duckdb.QuoteString(text)+") AS VARCHAR)")
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	value := make([]driver.Value, 1)
-	if err := rows.Next(value); err != nil {
+	defer result.Close()
+	if _, err := result.Next(); err != nil {
 		return nil, classify(ctx, err)
 	}
-	serialized, _ := value[0].(string)
-	decoder := json.NewDecoder(strings.NewReader(serialized))
+	serialized := result.Vector(0).Bytes(0)
+	decoder := json.NewDecoder(bytes.NewReader(serialized))
 	decoder.UseNumber()
 	var tree map[string]any
 	if err := decoder.Decode(&tree); err != nil {

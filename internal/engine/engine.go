@@ -13,26 +13,24 @@
 // zone and names are the query's own, and no query can leave a trace for the
 // next. A shared instance could not be told of new files once locked.
 //
-// An Engine is safe for concurrent use and starts no goroutines of its own;
-// DuckDB's threads end with the instance, before Query returns. Only this
-// package and the pipe import DuckDB.
+// Rows leave as DuckDB makes them. It works ahead of the reader by about a
+// megabyte and then waits, so that the size of a result needs no memory and
+// a reader that stands still holds the query. What has to be seen whole first,
+// such as the rows of an ORDER BY, spills when memory is short.
+//
+// An Engine is safe for concurrent use. A query runs in Query's caller and in
+// DuckDB's threads; one goroutine interrupts it when its context ends. All have
+// ended when Query returns. DuckDB is reached through internal/engine/native
+// only.
 package engine
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	duckdbgo "github.com/duckdb/duckdb-go/v2"
-
-	"shoal/sql/duckdb"
+	"shoal/internal/engine/native"
 	"shoal/sql/types"
 )
 
@@ -40,8 +38,8 @@ import (
 type Config struct {
 	// Threads that work on a query, at least 1.
 	Threads int
-	// MemoryLimit in bytes, above 0, for one query, result included. One that
-	// needs more spills to TempDir, or fails without one.
+	// MemoryLimit in bytes, above 0, for one query. One that needs more spills to
+	// TempDir, or fails without one.
 	MemoryLimit int64
 	// TempDir is this engine's alone: queries may spill to it, each to a folder
 	// of its own. Empty means nowhere.
@@ -92,8 +90,8 @@ type ResultColumn struct{ Name, Type string }
 
 // Query answers a request: it calls columns once and then row for each row,
 // with cells in the form of MySQL's text protocol, nil for NULL, that are
-// valid during the call only. An error of either ends the query and is
-// returned as it is. When ctx ends, the query is interrupted and the cause is
+// valid during the call only and not to be written. An error of either ends the
+// query and is returned as it is. When ctx ends, the query is interrupted and the cause is
 // returned; what the user did wrong is an *Error.
 func (e *Engine) Query(ctx context.Context, req Request, columns func([]ResultColumn) error, row func([][]byte) error) (err error) {
 	zone, err := readZone(req.TimeZone)
@@ -119,158 +117,67 @@ func (e *Engine) Query(ctx context.Context, req Request, columns func([]ResultCo
 	if err := in.createTables(ctx, req.Tables); err != nil {
 		return err
 	}
+	if req.Describe {
+		return in.describe(ctx, req.SQL, plain, zone.location, columns)
+	}
 	text := req.SQL
-	switch {
-	case req.Explain:
+	if req.Explain {
 		text = "EXPLAIN " + text
-	case req.Describe:
-		text = "SELECT * FROM (" + text + ") LIMIT 0"
 	}
-	rows, err := in.query(ctx, text)
+	result, err := in.query(ctx, text)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	names := rows.Columns()
-	if req.Describe { // a subquery's names are made to differ
-		if names, err = in.columnNames(ctx, req.SQL); err != nil {
-			return err
-		}
-	}
-	return stream(ctx, rows, names, plain, zone.location, columns, row)
+	defer result.Close()
+	return stream(ctx, result, plain, zone.location, columns, row)
 }
 
-// instance is a locked DuckDB with one connection.
-type instance struct {
-	connector *duckdbgo.Connector
-	conn      driver.Conn
-	spill     string // folder of its own, empty for none
-}
-
-// open starts an instance that can read the files of the request only.
-func (e *Engine) open(ctx context.Context, req Request, zone timeZone) (*instance, error) {
-	connector, err := duckdbgo.NewConnector(":memory:", nil)
+// describe hands over the columns of a query's result, without running it.
+func (in *instance) describe(ctx context.Context, text string, plain plainColumns, zone *time.Location, columns func([]ResultColumn) error) error {
+	prepared, err := in.db.Describe(text)
 	if err != nil {
-		return nil, fmt.Errorf("opening DuckDB: %w", err)
+		return classify(ctx, err)
 	}
-	conn, err := connector.Connect(ctx)
+	described, _, err := describe(prepared, plain, zone)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening DuckDB: %w", err), connector.Close())
-	}
-	in := &instance{connector: connector, conn: conn}
-	if e.config.TempDir != "" {
-		// DuckDB makes it when it is needed. Instances name their files alike and
-		// would write into each other's.
-		in.spill = filepath.Join(e.config.TempDir, fmt.Sprintf("query-%d", e.opened.Add(1)))
-	}
-	for _, setting := range e.settings(req, zone, in.spill) {
-		if err := in.exec(ctx, "SET "+setting); err != nil {
-			return nil, errors.Join(fmt.Errorf("locking DuckDB, %s: %w", setting, err), in.close())
-		}
-	}
-	return in, nil
-}
-
-// settings are in the order in which DuckDB accepts them: what needs access
-// first, then access off, then the lock.
-func (e *Engine) settings(req Request, zone timeZone, spill string) []string {
-	var files []string
-	for _, t := range req.Tables {
-		for _, f := range t.Files {
-			files = append(files, duckdb.QuoteString(f))
-		}
-	}
-	return []string{
-		fmt.Sprintf("threads = %d", max(e.config.Threads, 1)),
-		fmt.Sprintf("memory_limit = '%dB'", e.config.MemoryLimit),
-		"temp_directory = " + duckdb.QuoteString(spill),
-		"allow_persistent_secrets = false",
-		"autoinstall_known_extensions = false",
-		"autoload_known_extensions = false",
-		"allow_community_extensions = false",
-		"allowed_paths = [" + strings.Join(files, ", ") + "]",
-		"enable_external_access = false",
-		"TimeZone = " + duckdb.QuoteString(zone.duckDB),
-		"lock_configuration = true",
-	}
-}
-
-func (in *instance) close() error {
-	err := errors.Join(in.conn.Close(), in.connector.Close())
-	if in.spill == "" {
 		return err
 	}
-	return errors.Join(err, os.RemoveAll(in.spill))
+	return columns(described)
 }
 
-func (in *instance) exec(ctx context.Context, text string) error {
-	_, err := in.conn.(driver.ExecerContext).ExecContext(ctx, text, nil)
-	return err
-}
-
-// query runs a statement; its error is fit for the user.
-func (in *instance) query(ctx context.Context, text string) (driver.Rows, error) {
-	rows, err := in.conn.(driver.QueryerContext).QueryContext(ctx, text, nil)
-	if err != nil {
-		return nil, classify(ctx, err)
-	}
-	return rows, nil
-}
-
-// columnNames prepares a query and returns the names of its result's columns.
-func (in *instance) columnNames(ctx context.Context, text string) (names []string, err error) {
-	prepared, err := in.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
-	if err != nil {
-		return nil, classify(ctx, err)
-	}
-	defer func() { err = errors.Join(err, prepared.Close()) }()
-	stmt := prepared.(*duckdbgo.Stmt)
-	count, err := stmt.ColumnCount()
-	if err != nil {
-		return nil, err
-	}
-	names = make([]string, count)
-	for i := range names {
-		if names[i], err = stmt.ColumnName(i); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
-}
-
-// stream hands over the rows of a result, under the given names.
-func stream(ctx context.Context, rows driver.Rows, names []string, plain plainColumns, zone *time.Location,
+// stream hands over the rows of a result as DuckDB has them, chunk by chunk.
+// What fails before the first row fails before columns is called.
+func stream(ctx context.Context, result *native.Result, plain plainColumns, zone *time.Location,
 	columns func([]ResultColumn) error, row func([][]byte) error) error {
-	formats := make([]format, len(names))
-	described := make([]ResultColumn, len(names))
-	for i, name := range names {
-		duckType := rows.(driver.RowsColumnTypeDatabaseTypeName).ColumnTypeDatabaseTypeName(i)
-		formats[i], described[i] = describe(name, duckType, plain, zone)
+	described, formats, err := formatsOf(result, plain, zone)
+	if err != nil {
+		return err
+	}
+	rows, err := result.Next()
+	if err != nil {
+		return classify(ctx, err)
 	}
 	if err := columns(described); err != nil {
 		return err
 	}
-	values := make([]driver.Value, len(formats))
 	cells := make([][]byte, len(formats))
-	for {
-		switch err := rows.Next(values); {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return classify(ctx, err)
+	for rows > 0 {
+		for i := range rows {
+			for j := range formats {
+				if cells[j], err = formats[j].cell(i); err != nil {
+					return err
+				}
+			}
+			if err := row(cells); err != nil {
+				return err
+			}
 		}
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		for i, v := range values {
-			cell, err := formats[i].cell(v)
-			if err != nil {
-				return err
-			}
-			cells[i] = cell
-		}
-		if err := row(cells); err != nil {
-			return err
+		if rows, err = result.Next(); err != nil {
+			return classify(ctx, err)
 		}
 	}
+	return nil
 }

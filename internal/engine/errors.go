@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	duckdbgo "github.com/duckdb/duckdb-go/v2"
+	"shoal/internal/engine/native"
 )
 
 // ErrorKind is what is wrong with a query.
@@ -39,11 +39,11 @@ func classify(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	var duck *duckdbgo.Error
+	var duck *native.Error
 	if !errors.As(err, &duck) {
 		return &Error{Kind: Failed, Msg: err.Error()}
 	}
-	kind := kindOf(duck)
+	kind := kindOf(duck.Msg)
 	if name, ok := lastQuoted(duck.Msg); ok && kind == UnknownColumn {
 		return &Error{Kind: kind, Msg: fmt.Sprintf("Unknown column '%s' in 'field list'", name)}
 	}
@@ -59,20 +59,23 @@ func lastQuoted(msg string) (string, bool) {
 	return parts[len(parts)-2], true
 }
 
-func kindOf(err *duckdbgo.Error) ErrorKind {
-	switch err.Type {
-	case duckdbgo.ErrorTypeParser, duckdbgo.ErrorTypeSyntax:
+// kindOf reads the kind of an error of DuckDB off its message: some errors
+// come as nothing else.
+func kindOf(msg string) ErrorKind {
+	kind, _, _ := strings.Cut(msg, " Error: ")
+	switch kind {
+	case "Parser", "Syntax":
 		return Syntax
-	case duckdbgo.ErrorTypeOutOfMemory:
+	case "Out of Memory":
 		return OutOfMemory
-	case duckdbgo.ErrorTypePermission:
+	case "Permission":
 		return Refused
-	case duckdbgo.ErrorTypeCatalog:
-		if strings.Contains(err.Msg, "Table with name") {
+	case "Catalog":
+		if strings.Contains(msg, "Table with name") {
 			return UnknownTable
 		}
-	case duckdbgo.ErrorTypeBinder:
-		if strings.Contains(err.Msg, "Referenced column") || strings.Contains(err.Msg, "does not have a column named") {
+	case "Binder":
+		if strings.Contains(msg, "Referenced column") || strings.Contains(msg, "does not have a column named") {
 			return UnknownColumn
 		}
 	}
