@@ -21,20 +21,15 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 )
 
-const (
-	// maxRequest bounds a CommitTxn: offsets and samples of one txn, far above
-	// what a txn of the largest window needs.
-	maxRequest = 64 << 20
-	// callTimeout bounds one frontend's turn: one whose machine is gone does
-	// not even refuse, and another may lead.
-	callTimeout = 5 * time.Second
-)
+// callTimeout bounds one frontend's turn: one whose machine is gone does not
+// even refuse, and another may lead.
+const callTimeout = 5 * time.Second
 
 // reconnect says how soon a connection is tried again. gRPC's own pause grows
 // to two minutes; the records in hand, and those behind them, cannot wait that
@@ -61,11 +56,7 @@ func New(addrs []string, dial ...grpc.DialOption) (*Client, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("no frontend given: name one with --fe host:port")
 	}
-	dial = append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(maxRequest)),
-		grpc.WithConnectParams(reconnect),
-	}, dial...)
+	dial = slices.Concat(rpcconn.DialOptions(), []grpc.DialOption{grpc.WithConnectParams(reconnect)}, dial)
 	return &Client{frontends: slices.Clone(addrs), leader: addrs[0], dial: dial, conns: map[string]*grpc.ClientConn{}}, nil
 }
 

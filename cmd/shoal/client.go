@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"shoal/internal/rpcconn"
 	adminv1 "shoal/proto/admin/v1"
 )
 
@@ -22,8 +22,7 @@ func dialAdmin(cmd *cobra.Command) (adminv1.AdminServiceClient, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
+	conn, err := grpc.NewClient(addr, rpcconn.DialOptions()...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("frontend %s: %w", addr, err)
 	}

@@ -12,10 +12,6 @@ import (
 	"google.golang.org/grpc"
 )
 
-// maxMessage bounds a gRPC message in both directions: a CommitTxn with many
-// ranges, or a batch of rows with 16 MiB cells.
-const maxMessage = 256 << 20
-
 // listen opens a TCP listener; port 0 takes a free port.
 func listen(what, addr string) (net.Listener, error) {
 	lis, err := net.Listen("tcp", addr)
@@ -23,10 +19,6 @@ func listen(what, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("%s: %w (choose another address with --%s-addr)", what, err, what)
 	}
 	return lis, nil
-}
-
-func newGRPCServer() *grpc.Server {
-	return grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))
 }
 
 // serveGRPC serves until stop is called or the listener fails. Streams under

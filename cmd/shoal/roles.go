@@ -18,6 +18,7 @@ import (
 
 	beserver "shoal/be/server"
 	feserver "shoal/fe/server"
+	"shoal/internal/rpcconn"
 )
 
 // defaultSlots is how many tasks a backend runs at a time.
@@ -115,7 +116,7 @@ func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) 
 	}
 	s.dataDir = dir
 	log := slog.New(slog.NewJSONHandler(s.logWriter(), nil))
-	p := &process{settings: s, log: log, grpc: newGRPCServer(), onReady: ready}
+	p := &process{settings: s, log: log, grpc: grpc.NewServer(rpcconn.ServerOptions()...), onReady: ready}
 	if err := p.listen(fe); err != nil {
 		return err
 	}

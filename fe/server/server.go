@@ -33,6 +33,7 @@ import (
 	"shoal/fe/txn"
 	"shoal/fe/wire"
 	"shoal/internal/engine"
+	"shoal/internal/rpcconn"
 	"shoal/internal/warehouse"
 	adminv1 "shoal/proto/admin/v1"
 	backendv1 "shoal/proto/backend/v1"
@@ -100,7 +101,7 @@ func (s *Server) assemble() {
 	told := session.DefaultServer()
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
-	s.registry = backend.New(s.store, s.cfg.Logger, dialOptions...)
+	s.registry = backend.New(s.store, s.cfg.Logger, rpcconn.DialOptions()...)
 	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger), Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)
 	s.nodes = &nodes{store: s.store, registry: s.registry, id: s.identity.FrontendID, started: started}

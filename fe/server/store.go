@@ -5,21 +5,9 @@ import (
 	"net"
 	"strconv"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"shoal/fe/raftstore"
 	"shoal/fe/state"
 )
-
-// maxMessage bounds an answer of a backend: a batch of rows with large cells.
-const maxMessage = 256 << 20
-
-// dialOptions are for calls to backends.
-var dialOptions = []grpc.DialOption{
-	grpc.WithTransportCredentials(insecure.NewCredentials()),
-	grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-}
 
 // store is the replicated state, as the parts of a frontend see it.
 type store struct{ *raftstore.Store }
