@@ -12,6 +12,9 @@ import (
 	"google.golang.org/grpc"
 )
 
+// endPatience is how long clients may go on when a process ends.
+const endPatience = 5 * time.Second
+
 // listen opens a TCP listener; port 0 takes a free port.
 func listen(what, addr string) (net.Listener, error) {
 	lis, err := net.Listen("tcp", addr)
@@ -34,7 +37,7 @@ func serveGRPC(ctx context.Context, srv *grpc.Server, lis net.Listener) error {
 		}()
 		select {
 		case <-graceful:
-		case <-time.After(5 * time.Second):
+		case <-time.After(endPatience):
 			srv.Stop()
 			<-graceful
 		}
@@ -46,7 +49,8 @@ func serveGRPC(ctx context.Context, srv *grpc.Server, lis net.Listener) error {
 	return g.Wait()
 }
 
-// serveHTTP serves /health and nothing else so far.
+// serveHTTP serves /health and nothing else so far. Requests under way are given
+// a moment to end.
 func serveHTTP(ctx context.Context, lis net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
@@ -56,9 +60,12 @@ func serveHTTP(ctx context.Context, lis net.Listener) error {
 	var g errgroup.Group
 	g.Go(func() error {
 		<-ctx.Done()
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 		defer cancel()
-		return srv.Shutdown(closing)
+		if err := srv.Shutdown(closing); !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return srv.Close()
 	})
 	if err := srv.Serve(lis); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return err
