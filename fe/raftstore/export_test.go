@@ -1,12 +1,24 @@
 package raftstore
 
-import "github.com/hashicorp/raft"
+import (
+	"errors"
+
+	"github.com/hashicorp/raft"
+)
 
 // SetVoter adds a voter to the cluster.
 var SetVoter = (*Store).setVoter
 
-// TakeSnapshot makes raft write a snapshot now.
-func (s *Store) TakeSnapshot() error { return s.raft.Snapshot().Error() }
+// TakeSnapshot makes raft write a snapshot now, and remove its log but for the
+// last entries.
+func (s *Store) TakeSnapshot(keep uint64) error {
+	reload := s.raft.ReloadableConfig()
+	reload.TrailingLogs = keep
+	return errors.Join(s.raft.ReloadConfig(reload), s.raft.Snapshot().Error())
+}
+
+// FirstIndex is that of the oldest entry in the log.
+func (s *Store) FirstIndex() (uint64, error) { return s.log.FirstIndex() }
 
 // VoterAddress is the address that the cluster knows of this frontend.
 func (s *Store) VoterAddress() raft.ServerAddress {

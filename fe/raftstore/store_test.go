@@ -3,6 +3,7 @@ package raftstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -120,18 +121,43 @@ func TestRestartRecoversEverything(t *testing.T) {
 	if got := databases(t, s); got != "a" {
 		t.Errorf("databases after a restart = %q, want a", got)
 	}
-	propose(t, s, createDatabase("b"))
-	if err := s.TakeSnapshot(); err != nil {
+	closeStore(t, s)
+}
+
+// TestSnapshotInPlaceOfTheLog: what is not in the log any more comes from the
+// snapshot, after an orderly end and after a kill.
+func TestSnapshotInPlaceOfTheLog(t *testing.T) {
+	dir, killed := t.TempDir(), t.TempDir()
+	s := open(t, dir)
+	propose(t, s, bootstrap())
+	var want []string
+	for i := range 20 {
+		want = append(want, fmt.Sprintf("d%02d", i))
+		propose(t, s, createDatabase(want[i]))
+	}
+	before, applied := len(want), s.AppliedIndex()
+	if err := s.TakeSnapshot(2); err != nil {
 		t.Fatal(err)
 	}
-	propose(t, s, createDatabase("c"))
-	closeStore(t, s)
-
-	s = open(t, dir)
-	if got := databases(t, s); got != "a b c" {
-		t.Errorf("databases after a snapshot and a restart = %q, want a b c", got)
+	if first, err := s.FirstIndex(); err != nil || first < applied-3 {
+		t.Fatalf("the log still begins at %d (%v), %d are applied", first, err, applied)
+	}
+	want = append(want, "z")
+	propose(t, s, createDatabase("z"))
+	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
 	}
 	closeStore(t, s)
+	for _, dir := range []string{dir, killed} {
+		s := open(t, dir)
+		if got := databases(t, s); got != strings.Join(want, " ") {
+			t.Errorf("databases = %q, want %d from the snapshot and one from the log", got, before)
+		}
+		if r := propose(t, s, createDatabase("d00")); r.Err == nil {
+			t.Error("a database of the snapshot was made again")
+		}
+		closeStore(t, s)
+	}
 }
 
 // TestKilled opens a copy of the folder of a store that is still open: what a
