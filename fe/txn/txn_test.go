@@ -24,7 +24,7 @@ func request(number uint64) *frontendv1.CommitTxnRequest {
 	return &frontendv1.CommitTxnRequest{
 		JobId: 1, TaskId: 2, Epoch: 3, Number: number, Digest: make([]byte, 32), Label: "1_2_3", TableId: 4, SchemaVersion: 5, Generation: 1,
 		Rowset:      &typesv1.Rowset{Path: "4/1_2_3.parquet", Rows: 8, Bytes: 80, SchemaVersion: 5},
-		ErrorRowset: &typesv1.Rowset{Path: "errors/1/1_2_3.parquet", Rows: 2, Bytes: 20},
+		ErrorRowset: &typesv1.Rowset{Path: "4/1_2_3-errors.parquet", Rows: 2, Bytes: 20},
 		Partitions:  []*typesv1.PartitionOffsets{{TopicId: []byte("0123456789abcdef"), Loaded: []*typesv1.EpochRange{{First: 0, Last: 9}}}},
 		Counters:    &typesv1.Counters{TotalRows: 10, LoadedRows: 8, ErrorRows: 2},
 	}
@@ -33,6 +33,18 @@ func request(number uint64) *frontendv1.CommitTxnRequest {
 func TestValidate(t *testing.T) {
 	if err := txn.Validate(request(1)); err != nil {
 		t.Fatalf("Validate of a good request = %v", err)
+	}
+	fewer := request(1) // a message may have several rows, or none
+	fewer.Partitions[0].Loaded[0].Last = 4
+	fewer.Counters.EmptyMessages = 2
+	voids := &frontendv1.CommitTxnRequest{
+		JobId: 1, TaskId: 2, Epoch: 3, Number: 1, Digest: make([]byte, 32), Label: "1_2_3", TableId: 4, SchemaVersion: 5, Generation: 1,
+		Partitions: []*typesv1.PartitionOffsets{{TopicId: []byte("0123456789abcdef"), Void: []*typesv1.OffsetRange{{First: 0, Last: 9}}}},
+	}
+	for name, good := range map[string]*frontendv1.CommitTxnRequest{"several rows a message": fewer, "voids alone": voids} {
+		if err := txn.Validate(good); err != nil {
+			t.Errorf("%s: Validate = %v", name, err)
+		}
 	}
 	for name, spoil := range map[string]func(*frontendv1.CommitTxnRequest){
 		"no job":              func(r *frontendv1.CommitTxnRequest) { r.JobId = 0 },
@@ -47,6 +59,15 @@ func TestValidate(t *testing.T) {
 		"file without rows": func(r *frontendv1.CommitTxnRequest) {
 			r.Rowset.Rows, r.Counters.LoadedRows, r.Counters.TotalRows = 0, 0, 2
 		},
+		"records without rows":         func(r *frontendv1.CommitTxnRequest) { r.Partitions[0].Loaded[0].Last = 10 },
+		"more empty than all messages": func(r *frontendv1.CommitTxnRequest) { r.Counters.EmptyMessages = 11 },
+		"rows of empty messages":       func(r *frontendv1.CommitTxnRequest) { r.Counters.EmptyMessages = 10 },
+		"rows of no records": func(r *frontendv1.CommitTxnRequest) {
+			r.Partitions[0].Loaded, r.Partitions[0].Void = nil, []*typesv1.OffsetRange{{First: 0, Last: 9}}
+		},
+		"one file for both":    func(r *frontendv1.CommitTxnRequest) { r.ErrorRowset.Path = r.Rowset.Path },
+		"path too deep":        func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1/1_2_3.parquet" },
+		"no parquet":           func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1_2_3" },
 		"absolute path":        func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "/etc/passwd" },
 		"path out of it":       func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "../x" },
 		"path with a detour":   func(r *frontendv1.CommitTxnRequest) { r.ErrorRowset.Path = "a/../b" },

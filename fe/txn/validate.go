@@ -4,10 +4,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"path"
-	"strings"
 
 	"shoal/fe/state/ledger"
+	"shoal/internal/warehouse"
 	frontendv1 "shoal/proto/frontend/v1"
 	typesv1 "shoal/proto/types/v1"
 )
@@ -17,10 +16,10 @@ import (
 var ErrMalformed = errors.New("malformed CommitTxn")
 
 // Validate checks what can be checked without the state: that a request names
-// its txn and table, that files, counters and each other agree, and that its
+// its txn and table, that files, counters and offsets agree, and that its
 // offsets are in order. The error is ErrMalformed and says what is wrong.
 func Validate(req *frontendv1.CommitTxnRequest) error {
-	for _, check := range []func(*frontendv1.CommitTxnRequest) error{validateNames, validateCounters, validateFiles, validatePartitions} {
+	for _, check := range []func(*frontendv1.CommitTxnRequest) error{validateNames, validateCounters, validateFiles, validatePartitions, validateRecords} {
 		if err := check(req); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrMalformed, req.GetLabel(), err)
 		}
@@ -66,12 +65,16 @@ func validateFiles(req *frontendv1.CommitTxnRequest) error {
 		if file.Rows <= 0 || file.Bytes <= 0 {
 			return fmt.Errorf("file %q has %d rows in %d bytes", file.Path, file.Rows, file.Bytes)
 		}
-		if p := file.Path; p == "" || path.IsAbs(p) || path.Clean(p) != p || p == ".." || strings.HasPrefix(p, "../") || strings.ContainsAny(p, "\\\x00") {
-			return fmt.Errorf("path %q is not one below the warehouse", p)
+		if err := warehouse.CheckPath(file.Path); err != nil {
+			return err
 		}
 	}
-	if req.Rowset != nil && req.Rowset.SchemaVersion != req.SchemaVersion {
+	switch {
+	case req.Rowset == nil:
+	case req.Rowset.SchemaVersion != req.SchemaVersion:
 		return fmt.Errorf("the rowset has schema version %d, the txn %d", req.Rowset.SchemaVersion, req.SchemaVersion)
+	case req.Rowset.Path == req.ErrorRowset.GetPath():
+		return fmt.Errorf("rows and error rows are in one file, %s", req.Rowset.Path)
 	}
 	return nil
 }
@@ -90,6 +93,23 @@ func validatePartitions(req *frontendv1.CommitTxnRequest) error {
 			return fmt.Errorf("partition %d of topic id %x is there twice", p.Partition, p.TopicId)
 		}
 		seen[key] = true
+	}
+	return nil
+}
+
+// validateRecords wants each record to have become a row, or several, or to be
+// counted as empty: one that went astray in a backend is not settled as loaded,
+// and rows come from the records that are.
+func validateRecords(req *frontendv1.CommitTxnRequest) error {
+	var records int64
+	for _, p := range req.Partitions {
+		for _, r := range p.Loaded {
+			records += r.Last - r.First + 1
+		}
+	}
+	rows, empty := req.GetCounters().GetTotalRows(), req.GetCounters().GetEmptyMessages()
+	if filled := records - empty; filled < 0 || filled > rows || filled == 0 && rows > 0 {
+		return fmt.Errorf("%d records cannot be %d rows and %d empty messages", records, rows, empty)
 	}
 	return nil
 }

@@ -53,12 +53,19 @@ func Open(uri string) (*Warehouse, error) {
 // name of letters, digits, '-' and '_' (parquet-rules.md, rule 8).
 var relative = regexp.MustCompile(`^[0-9A-Za-z_-]+/[0-9A-Za-z_-]+\.parquet$`)
 
-// Path is where DuckDB finds the file of a relative path. An error tells that
-// rel is not of the form folder/name.parquet, so nothing outside the warehouse
-// can ever be named.
-func (w *Warehouse) Path(rel string) (string, error) {
+// CheckPath tells whether rel is of the form folder/name.parquet, so that
+// nothing outside a warehouse can ever be named.
+func CheckPath(rel string) error {
 	if !relative.MatchString(rel) {
-		return "", fmt.Errorf("rowset path %q is not of the form folder/name.parquet with letters, digits, '-' and '_'", rel)
+		return fmt.Errorf("rowset path %q is not of the form folder/name.parquet with letters, digits, '-' and '_'", rel)
+	}
+	return nil
+}
+
+// Path is where DuckDB finds the file of a relative path that CheckPath passes.
+func (w *Warehouse) Path(rel string) (string, error) {
+	if err := CheckPath(rel); err != nil {
+		return "", err
 	}
 	return filepath.Join(w.root, filepath.FromSlash(rel)), nil
 }
