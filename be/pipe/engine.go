@@ -10,6 +10,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"shoal/be/decode"
+	spell "shoal/sql/duckdb"
 )
 
 // rowsFunction is the table function that DuckDB pulls rows through. Its
@@ -68,7 +69,7 @@ func (e *Engine) configure(ctx context.Context, cfg EngineConfig) error {
 		// One source is read by one thread anyway; and a row group may then be
 		// bounded by its bytes.
 		"SET preserve_insertion_order = false",
-		"SET temp_directory = " + quoteText(cfg.SpillDir),
+		"SET temp_directory = " + spell.QuoteString(cfg.SpillDir),
 		fmt.Sprintf("SET memory_limit = '%dB'", cfg.MemoryBytes),
 		// The thread that runs a statement does all of its work. With others to
 		// hand it to it would spin until they are done: a third of the time.

@@ -7,6 +7,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	typesv1 "shoal/proto/types/v1"
+	spell "shoal/sql/duckdb"
 	"shoal/sql/types"
 )
 
@@ -40,8 +41,8 @@ func newTable(schema *typesv1.Schema) (table, error) {
 		}
 		source := fmt.Sprintf("c%d", i)
 		t.columns = append(t.columns, duckdb.ColumnInfo{Name: source, T: info})
-		selection = append(selection, fmt.Sprintf("CAST(%s AS %s) AS %s", expression(source, typ), typ.DuckDB(), quoteName(c.Name)))
-		ids = append(ids, fmt.Sprintf("%s: %d", quoteText(c.Name), c.FieldId))
+		selection = append(selection, fmt.Sprintf("CAST(%s AS %s) AS %s", expression(source, typ), typ.DuckDB(), spell.QuoteName(c.Name)))
+		ids = append(ids, fmt.Sprintf("%s: %d", spell.QuoteString(c.Name), c.FieldId))
 	}
 	t.selection, t.fieldIDs = strings.Join(selection, ", "), strings.Join(ids, ", ")
 	return t, nil
@@ -84,15 +85,9 @@ func vectorType(t types.Type) (duckdb.TypeInfo, error) {
 func (t table) copyStatement(id uint64, path string, metadata []keyValue) string {
 	var pairs []string
 	for _, m := range metadata {
-		pairs = append(pairs, quoteText(m.key)+": "+quoteText(m.value))
+		pairs = append(pairs, spell.QuoteString(m.key)+": "+spell.QuoteString(m.value))
 	}
 	return fmt.Sprintf("COPY (SELECT %s FROM %s(%d::UBIGINT)) TO %s (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION 'V1', "+
 		"ROW_GROUP_SIZE_BYTES %d, USE_TMP_FILE false, FIELD_IDS {%s}, KV_METADATA {%s})",
-		t.selection, rowsFunction, id, quoteText(path), rowGroupBytes, t.fieldIDs, strings.Join(pairs, ", "))
+		t.selection, rowsFunction, id, spell.QuoteString(path), rowGroupBytes, t.fieldIDs, strings.Join(pairs, ", "))
 }
-
-// quoteText is s as a literal of DuckDB.
-func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-
-// quoteName is s as a name of DuckDB.
-func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
