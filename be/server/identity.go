@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gofrs/flock"
+
 	"shoal/internal/atomicfile"
 )
 
@@ -18,7 +20,26 @@ type identity struct {
 	ClusterID string `json:"cluster_id,omitempty"`
 }
 
-const identityFile = "backend.json"
+const (
+	identityFile = "backend.json"
+	lockFile     = "LOCK"
+)
+
+// lockFolder takes the data folder for this process: as one identity, two would
+// be one backend to the cluster.
+func lockFolder(dataDir string) (*flock.Flock, error) {
+	if err := os.MkdirAll(dataDir, 0o755); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(dataDir, lockFile))
+	switch locked, err := lock.TryLock(); {
+	case err != nil:
+		return nil, err
+	case !locked:
+		return nil, fmt.Errorf("%s is in use by another process: give each backend its own --data-dir", dataDir)
+	}
+	return lock, nil
+}
 
 // loadIdentity reads the identity, or makes one on the first start.
 func loadIdentity(dataDir string) (identity, error) {

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gofrs/flock"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -64,6 +65,7 @@ type Config struct {
 // Server is one backend.
 type Server struct {
 	cfg      Config
+	lock     *flock.Flock // of the data folder
 	identity identity
 	fe       *feclient.Client
 	service  rpc.Server
@@ -71,17 +73,22 @@ type Server struct {
 	applied  atomic.Uint64 // the leader's log index of the last heartbeat
 }
 
-// New reads the backend's identity and starts nothing.
+// New takes the data folder, which Run gives back, and reads the backend's
+// identity. It starts nothing.
 func New(cfg Config) (*Server, error) {
-	id, err := loadIdentity(cfg.DataDir)
-	if err != nil {
-		return nil, err
-	}
 	fe, err := feclient.New(cfg.Frontends)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg, identity: id, fe: fe, started: time.Now()}, nil
+	lock, err := lockFolder(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	id, err := loadIdentity(cfg.DataDir)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return &Server{cfg: cfg, lock: lock, identity: id, fe: fe, started: time.Now()}, nil
 }
 
 // Register offers the backend's gRPC service on r.
@@ -89,8 +96,9 @@ func (s *Server) Register(r grpc.ServiceRegistrar) { s.service.Register(r) }
 
 // Run joins the cluster and serves it until ctx ends, then drains. ready is
 // called once the backend serves. rpcs to the frontends must be possible until
-// Run returns.
-func (s *Server) Run(ctx context.Context, ready func()) error {
+// Run returns. It may be called once.
+func (s *Server) Run(ctx context.Context, ready func()) (err error) {
+	defer func() { err = errors.Join(err, s.lock.Unlock()) }()
 	defer s.fe.Close()
 	joined, err := s.join(ctx)
 	if ctx.Err() != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -103,5 +104,23 @@ func TestSpill(t *testing.T) {
 	}
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was spilled before is still there (%v)", err)
+	}
+}
+
+// TestFolderIsUsedOnce: two backends on one folder would be one to the cluster,
+// which then hears of one of them only.
+func TestFolderIsUsedOnce(t *testing.T) {
+	dir, addr := t.TempDir(), newFrontend(t).addr
+	first := newServer(t, dir, addr)
+	if _, err := server.New(server.Config{DataDir: dir, Frontends: []string{addr}}); err == nil || !strings.Contains(err.Error(), "--data-dir") {
+		t.Errorf("New on a folder in use = %v, want what to do about it", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := first.Run(ctx, cancel); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	if err := newServer(t, dir, addr).Run(ctx, cancel); err != nil {
+		t.Errorf("Run after the first has ended = %v", err)
 	}
 }
