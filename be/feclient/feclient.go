@@ -90,11 +90,17 @@ func (c *Client) Register(ctx context.Context, req *frontendv1.RegisterBackendRe
 	})
 }
 
-// Commit sends a txn to be settled. On an error the outcome is unknown.
+// Commit sends a txn to be settled. On an error the outcome is unknown. A
+// request that the frontend cannot read was not carried out and never will be:
+// it counts as aborted.
 func (c *Client) Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {
-	return call(ctx, c, func(ctx context.Context, fe frontendv1.FrontendServiceClient) (*frontendv1.CommitTxnResponse, error) {
+	resp, err := call(ctx, c, func(ctx context.Context, fe frontendv1.FrontendServiceClient) (*frontendv1.CommitTxnResponse, error) {
 		return fe.CommitTxn(ctx, req)
 	})
+	if status.Code(err) == codes.InvalidArgument {
+		return &frontendv1.CommitTxnResponse{Outcome: frontendv1.Outcome_OUTCOME_ABORTED, Reason: err.Error()}, nil
+	}
+	return resp, err
 }
 
 // call does one round: it asks the leader, follows redirections, and moves on

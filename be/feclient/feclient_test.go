@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,4 +144,19 @@ func TestCommitPassesOverTheSilent(t *testing.T) {
 			t.Errorf("the second frontend was asked after %v", took)
 		}
 	})
+}
+
+// A malformed txn is refused each time: asking again would only hold its
+// records.
+func TestCommitOfAMalformedTxnIsAborted(t *testing.T) {
+	fe := &frontend{answer: func() error { return status.Error(codes.InvalidArgument, "no digest") }}
+	c, err := feclient.New([]string{serve(t, fe)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	resp, err := c.Commit(t.Context(), &frontendv1.CommitTxnRequest{})
+	if err != nil || resp.Outcome != frontendv1.Outcome_OUTCOME_ABORTED || !strings.Contains(resp.Reason, "no digest") {
+		t.Errorf("Commit = %v, %v; want aborted with the reason", resp, err)
+	}
 }

@@ -2,10 +2,8 @@
 // frontends only.
 //
 // It turns requests into calls of the executor, the prober and the query engine,
-// and their errors into status codes; it keeps nothing. Nothing asks for
-// DropFiles yet, so that is not implemented. A
-// Server is registered before the backend knows its cluster, and answers
-// UNAVAILABLE until Attach.
+// and their errors into status codes; it keeps nothing. A Server is registered
+// before the backend knows its cluster, and answers UNAVAILABLE until Attach.
 package rpc
 
 import (

@@ -1716,94 +1716,6 @@ func (x *RowBatch) GetRows() uint32 {
 	return 0
 }
 
-type DropFilesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Leadership    *Leadership            `protobuf:"bytes,1,opt,name=leadership,proto3" json:"leadership,omitempty"`
-	Paths         []string               `protobuf:"bytes,2,rep,name=paths,proto3" json:"paths,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DropFilesRequest) Reset() {
-	*x = DropFilesRequest{}
-	mi := &file_backend_v1_backend_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DropFilesRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DropFilesRequest) ProtoMessage() {}
-
-func (x *DropFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DropFilesRequest.ProtoReflect.Descriptor instead.
-func (*DropFilesRequest) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *DropFilesRequest) GetLeadership() *Leadership {
-	if x != nil {
-		return x.Leadership
-	}
-	return nil
-}
-
-func (x *DropFilesRequest) GetPaths() []string {
-	if x != nil {
-		return x.Paths
-	}
-	return nil
-}
-
-type DropFilesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DropFilesResponse) Reset() {
-	*x = DropFilesResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DropFilesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DropFilesResponse) ProtoMessage() {}
-
-func (x *DropFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DropFilesResponse.ProtoReflect.Descriptor instead.
-func (*DropFilesResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{22}
-}
-
 var File_backend_v1_backend_proto protoreflect.FileDescriptor
 
 const file_backend_v1_backend_proto_rawDesc = "" +
@@ -1961,13 +1873,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\acolumns\x18\x01 \x03(\v2\x1e.shoal.backend.v1.ResultColumnR\acolumns\"2\n" +
 	"\bRowBatch\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04rows\x18\x02 \x01(\rR\x04rows\"f\n" +
-	"\x10DropFilesRequest\x12<\n" +
-	"\n" +
-	"leadership\x18\x01 \x01(\v2\x1c.shoal.backend.v1.LeadershipR\n" +
-	"leadership\x12\x14\n" +
-	"\x05paths\x18\x02 \x03(\tR\x05paths\"\x13\n" +
-	"\x11DropFilesResponse*\xd0\x01\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows*\xd0\x01\n" +
 	"\vTroubleKind\x12\x1c\n" +
 	"\x18TROUBLE_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13TROUBLE_KIND_BROKER\x10\x01\x12\x1e\n" +
@@ -1975,7 +1881,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x16TROUBLE_KIND_WAREHOUSE\x10\x03\x12\x19\n" +
 	"\x15TROUBLE_KIND_FRONTEND\x10\x04\x12\x18\n" +
 	"\x14TROUBLE_KIND_REFUSED\x10\x05\x12\x19\n" +
-	"\x15TROUBLE_KIND_INTERNAL\x10\x062\x84\x04\n" +
+	"\x15TROUBLE_KIND_INTERNAL\x10\x062\xae\x03\n" +
 	"\x0eBackendService\x12T\n" +
 	"\tHeartbeat\x12\".shoal.backend.v1.HeartbeatRequest\x1a#.shoal.backend.v1.HeartbeatResponse\x12W\n" +
 	"\n" +
@@ -1983,8 +1889,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\n" +
 	"CancelTask\x12#.shoal.backend.v1.CancelTaskRequest\x1a$.shoal.backend.v1.CancelTaskResponse\x12H\n" +
 	"\x05Probe\x12\x1e.shoal.backend.v1.ProbeRequest\x1a\x1f.shoal.backend.v1.ProbeResponse\x12J\n" +
-	"\x05Query\x12\x1e.shoal.backend.v1.QueryRequest\x1a\x1f.shoal.backend.v1.QueryResponse0\x01\x12T\n" +
-	"\tDropFiles\x12\".shoal.backend.v1.DropFilesRequest\x1a#.shoal.backend.v1.DropFilesResponseB\"Z shoal/proto/backend/v1;backendv1b\x06proto3"
+	"\x05Query\x12\x1e.shoal.backend.v1.QueryRequest\x1a\x1f.shoal.backend.v1.QueryResponse0\x01B\"Z shoal/proto/backend/v1;backendv1b\x06proto3"
 
 var (
 	file_backend_v1_backend_proto_rawDescOnce sync.Once
@@ -1999,7 +1904,7 @@ func file_backend_v1_backend_proto_rawDescGZIP() []byte {
 }
 
 var file_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_backend_v1_backend_proto_goTypes = []any{
 	(TroubleKind)(0),           // 0: shoal.backend.v1.TroubleKind
 	(TaskStatus_Phase)(0),      // 1: shoal.backend.v1.TaskStatus.Phase
@@ -2025,12 +1930,10 @@ var file_backend_v1_backend_proto_goTypes = []any{
 	(*ResultColumn)(nil),       // 21: shoal.backend.v1.ResultColumn
 	(*ResultSchema)(nil),       // 22: shoal.backend.v1.ResultSchema
 	(*RowBatch)(nil),           // 23: shoal.backend.v1.RowBatch
-	(*DropFilesRequest)(nil),   // 24: shoal.backend.v1.DropFilesRequest
-	(*DropFilesResponse)(nil),  // 25: shoal.backend.v1.DropFilesResponse
-	nil,                        // 26: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	(*v1.Schema)(nil),          // 27: shoal.types.v1.Schema
-	(*v1.RoutineLoad)(nil),     // 28: shoal.types.v1.RoutineLoad
-	(*v1.OffsetRange)(nil),     // 29: shoal.types.v1.OffsetRange
+	nil,                        // 24: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	(*v1.Schema)(nil),          // 25: shoal.types.v1.Schema
+	(*v1.RoutineLoad)(nil),     // 26: shoal.types.v1.RoutineLoad
+	(*v1.OffsetRange)(nil),     // 27: shoal.types.v1.OffsetRange
 }
 var file_backend_v1_backend_proto_depIdxs = []int32{
 	3,  // 0: shoal.backend.v1.HeartbeatRequest.leadership:type_name -> shoal.backend.v1.Leadership
@@ -2040,19 +1943,19 @@ var file_backend_v1_backend_proto_depIdxs = []int32{
 	4,  // 4: shoal.backend.v1.TaskStatus.task:type_name -> shoal.backend.v1.TaskRef
 	1,  // 5: shoal.backend.v1.TaskStatus.phase:type_name -> shoal.backend.v1.TaskStatus.Phase
 	0,  // 6: shoal.backend.v1.TaskStatus.trouble_kind:type_name -> shoal.backend.v1.TroubleKind
-	27, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
-	28, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
+	25, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
+	26, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
 	3,  // 9: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
 	8,  // 10: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
 	3,  // 11: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
 	4,  // 12: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
 	3,  // 13: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	26, // 14: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	29, // 15: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
-	29, // 16: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
-	29, // 17: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
-	29, // 18: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
-	27, // 19: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
+	24, // 14: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	27, // 15: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
+	27, // 16: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
+	27, // 17: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
+	27, // 18: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
+	25, // 19: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
 	16, // 20: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
 	17, // 21: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
 	15, // 22: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
@@ -2060,24 +1963,21 @@ var file_backend_v1_backend_proto_depIdxs = []int32{
 	22, // 24: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
 	23, // 25: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
 	21, // 26: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
-	3,  // 27: shoal.backend.v1.DropFilesRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	5,  // 28: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
-	9,  // 29: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
-	11, // 30: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
-	13, // 31: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
-	18, // 32: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
-	24, // 33: shoal.backend.v1.BackendService.DropFiles:input_type -> shoal.backend.v1.DropFilesRequest
-	6,  // 34: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
-	10, // 35: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
-	12, // 36: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
-	14, // 37: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
-	20, // 38: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
-	25, // 39: shoal.backend.v1.BackendService.DropFiles:output_type -> shoal.backend.v1.DropFilesResponse
-	34, // [34:40] is the sub-list for method output_type
-	28, // [28:34] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	5,  // 27: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
+	9,  // 28: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
+	11, // 29: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
+	13, // 30: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
+	18, // 31: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
+	6,  // 32: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
+	10, // 33: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
+	12, // 34: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
+	14, // 35: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
+	20, // 36: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
+	32, // [32:37] is the sub-list for method output_type
+	27, // [27:32] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_backend_v1_backend_proto_init() }
@@ -2096,7 +1996,7 @@ func file_backend_v1_backend_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_backend_v1_backend_proto_rawDesc), len(file_backend_v1_backend_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   24,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

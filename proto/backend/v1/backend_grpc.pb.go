@@ -26,7 +26,6 @@ const (
 	BackendService_CancelTask_FullMethodName = "/shoal.backend.v1.BackendService/CancelTask"
 	BackendService_Probe_FullMethodName      = "/shoal.backend.v1.BackendService/Probe"
 	BackendService_Query_FullMethodName      = "/shoal.backend.v1.BackendService/Query"
-	BackendService_DropFiles_FullMethodName  = "/shoal.backend.v1.BackendService/DropFiles"
 )
 
 // BackendServiceClient is the client API for BackendService service.
@@ -50,9 +49,6 @@ type BackendServiceClient interface {
 	// Query answers a SELECT over the given tables. Ends when the caller's
 	// context does.
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error)
-	// DropFiles removes files that no version of any table has, and that no
-	// txn can commit any more. Missing files are no error.
-	DropFiles(ctx context.Context, in *DropFilesRequest, opts ...grpc.CallOption) (*DropFilesResponse, error)
 }
 
 type backendServiceClient struct {
@@ -122,16 +118,6 @@ func (c *backendServiceClient) Query(ctx context.Context, in *QueryRequest, opts
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type BackendService_QueryClient = grpc.ServerStreamingClient[QueryResponse]
 
-func (c *backendServiceClient) DropFiles(ctx context.Context, in *DropFilesRequest, opts ...grpc.CallOption) (*DropFilesResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(DropFilesResponse)
-	err := c.cc.Invoke(ctx, BackendService_DropFiles_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 // BackendServiceServer is the server API for BackendService service.
 // All implementations must embed UnimplementedBackendServiceServer
 // for forward compatibility.
@@ -153,9 +139,6 @@ type BackendServiceServer interface {
 	// Query answers a SELECT over the given tables. Ends when the caller's
 	// context does.
 	Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error
-	// DropFiles removes files that no version of any table has, and that no
-	// txn can commit any more. Missing files are no error.
-	DropFiles(context.Context, *DropFilesRequest) (*DropFilesResponse, error)
 	mustEmbedUnimplementedBackendServiceServer()
 }
 
@@ -180,9 +163,6 @@ func (UnimplementedBackendServiceServer) Probe(context.Context, *ProbeRequest) (
 }
 func (UnimplementedBackendServiceServer) Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error {
 	return status.Error(codes.Unimplemented, "method Query not implemented")
-}
-func (UnimplementedBackendServiceServer) DropFiles(context.Context, *DropFilesRequest) (*DropFilesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method DropFiles not implemented")
 }
 func (UnimplementedBackendServiceServer) mustEmbedUnimplementedBackendServiceServer() {}
 func (UnimplementedBackendServiceServer) testEmbeddedByValue()                        {}
@@ -288,24 +268,6 @@ func _BackendService_Query_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type BackendService_QueryServer = grpc.ServerStreamingServer[QueryResponse]
 
-func _BackendService_DropFiles_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(DropFilesRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(BackendServiceServer).DropFiles(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: BackendService_DropFiles_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(BackendServiceServer).DropFiles(ctx, req.(*DropFilesRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 // BackendService_ServiceDesc is the grpc.ServiceDesc for BackendService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -328,10 +290,6 @@ var BackendService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Probe",
 			Handler:    _BackendService_Probe_Handler,
-		},
-		{
-			MethodName: "DropFiles",
-			Handler:    _BackendService_DropFiles_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
