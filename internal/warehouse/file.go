@@ -11,13 +11,16 @@ import (
 // A File is a rowset file being written. It ends by Commit or Discard.
 type File struct {
 	rel, path string
-	root      string
+	named     <-chan error // answers once when the name is durable
 }
 
 // Create reserves the name rel (folder/name.parquet) and makes its folder. The
 // error is ErrExists if the name is used. The marker is looked at first: a
 // volume may have gone since the process started, and what is written below its
 // mount point nobody finds again.
+//
+// The name is made durable while the caller writes the content: each fsync takes
+// a millisecond and more on a busy disk, of some ten that a txn takes.
 func (w *Warehouse) Create(rel string) (*File, error) {
 	path, err := w.Path(rel)
 	if err != nil {
@@ -39,7 +42,13 @@ func (w *Warehouse) Create(rel string) (*File, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("creating rowset %s: %w", rel, err)
 	}
-	return &File{rel: rel, path: path, root: w.root}, nil
+	named := make(chan error, 1)
+	go func() {
+		// The root too: the folder may be new, made by us or by someone who has
+		// not got as far as syncing it.
+		named <- syncPaths(filepath.Dir(path), w.root)
+	}()
+	return &File{rel: rel, path: path, named: named}, nil
 }
 
 // Rel is the path relative to the warehouse, which the state keeps.
@@ -55,9 +64,7 @@ func (f *File) Commit() (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("rowset %s: %w", f.rel, err)
 	}
-	// The root too: the folder may be new, made by us or by someone who has not
-	// got as far as syncing it.
-	if err := syncPaths(f.path, filepath.Dir(f.path), f.root); err != nil {
+	if err := errors.Join(syncPaths(f.path), <-f.named); err != nil {
 		return 0, fmt.Errorf("making rowset %s durable: %w", f.rel, err)
 	}
 	return info.Size(), nil

@@ -9,8 +9,9 @@
 // The marker file at the root says whose warehouse it is; a process of another
 // cluster, or one whose warehouse is not mounted, refuses to start by it.
 //
-// A Warehouse starts no goroutine and is safe for concurrent use; a File
-// belongs to one goroutine. The only scheme so far is file://.
+// A Warehouse is safe for concurrent use; a File belongs to one goroutine. Each
+// File starts one of its own, which syncs folders and ends with that. The only
+// scheme so far is file://.
 package warehouse
 
 import (
