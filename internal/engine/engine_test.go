@@ -127,42 +127,6 @@ func TestInlineRows(t *testing.T) {
 	}
 }
 
-func TestValues(t *testing.T) {
-	for _, c := range []struct{ sql, typ, text string }{
-		{"1 = 1", "bigint", "1"}, {"CAST(NULL AS INTEGER)", "int", "NULL"}, {"'x'", "text", "x"}, {"''", "text", ""},
-		{"1.5", "decimal(2,1)", "1.5"}, {"-0.05::DECIMAL(5,3)", "decimal(5,3)", "-0.050"}, {"0::DECIMAL(5,2)", "decimal(5,2)", "0.00"},
-		{"1e20", "double", "1e20"}, {"1e15", "double", "1e15"}, {"0.1::DOUBLE", "double", "0.1"}, {"1e-5", "double", "0.00001"}, {"1e-20", "double", "1e-20"}, {"3::DOUBLE", "double", "3"}, {"0.1::FLOAT", "float", "0.1"}, {"'nan'::DOUBLE", "double", "NaN"},
-		{"sum(i)::HUGEINT FROM range(3) r(i)", "bigint", "3"}, {"'170141183460469231731687303715884105727'::DECIMAL(38,0) / 1 > 0", "", ""},
-		{"DATE '2024-01-02'", "date", "2024-01-02"}, {"TIMESTAMP '2024-01-02 03:04:05'", "datetime(6)", "2024-01-02 03:04:05"}, {"TIMESTAMP '2024-01-02 03:04:05.25'", "datetime(6)", "2024-01-02 03:04:05.250000"},
-		{"TIMESTAMPTZ '2024-01-02 03:04:05+00'", "datetime(6)", "2024-01-02 12:04:05"}, {"TIME '03:04:05'", "time", "03:04:05"}, {"INTERVAL '-26:00:01'", "time", "-26:00:01"}, {"INTERVAL 2 DAY", "time", "48:00:00"},
-		{`['a"', NULL, 'b']`, "text", `["a\"", null, "b"]`}, {"{'k': 1, 'l': [true]}", "text", `{"k":1, "l":[true]}`}, {"MAP {'x': DATE '2024-01-02'}", "text", `{"x":"2024-01-02"}`}, {"[TIMESTAMP '2024-01-02 00:00:01']", "text", `["2024-01-02 00:00:01"]`},
-		{"'a'::BLOB", "blob", "a"}, {"'6ba7b810-9dad-11d1-80b4-00c04fd430c8'::UUID", "text", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"}, {`'{"a": "<"}'::JSON`, "json", `{"a":"<"}`}, {"18446744073709551615::UBIGINT", "decimal(20,0)", "18446744073709551615"},
-	} {
-		got, err := ask(t.Context(), engine.Request{SQL: "SELECT " + c.sql, TimeZone: "+09:00"})
-		if c.typ == "" {
-			if err == nil {
-				t.Errorf("%s: got %v, want an error", c.sql, got)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", c.sql, err)
-			continue
-		}
-		if _, columnType, _ := strings.Cut(got.columns[0], ":"); !strings.HasSuffix(got.columns[0], ":"+c.typ) || fmt.Sprint(got.rows) != "["+c.text+"]" {
-			t.Errorf("%s: got %s %v, want %s %s", c.sql, columnType, got.rows, c.typ, c.text)
-		}
-	}
-}
-
-func TestBigIntOutOfRange(t *testing.T) {
-	_, err := ask(t.Context(), engine.Request{SQL: "SELECT 9223372036854775808::HUGEINT"})
-	var e *engine.Error
-	if !errors.As(err, &e) || !strings.Contains(e.Msg, "out of range") {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestComputedColumnsKeepTheirOwnType holds that a name alone does not make a
 // column of a result one of a table.
 func TestComputedColumnsKeepTheirOwnType(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"shoal/internal/engine"
@@ -81,8 +82,30 @@ func TestSecondWall(t *testing.T) {
 		"SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM read_parquet('" + other + "')", "COPY (SELECT 1) TO '" + own + "'", "COPY (SELECT 1) TO '/tmp/x.csv'",
 		"ATTACH '/tmp/x.db'", "SET threads = 1", "INSTALL httpfs", "LOAD httpfs", "EXPORT DATABASE '" + dir + "'", "SET allowed_paths = ['/etc/passwd']", "SET enable_external_access = true",
 	} {
-		if err := small.RunUnchecked(t.Context(), engine.Request{SQL: query, Tables: []engine.Table{table}}); err == nil {
+		if _, err := small.RunUnchecked(t.Context(), engine.Request{SQL: query, Tables: []engine.Table{table}}); err == nil {
 			t.Errorf("%s was carried out", query)
+		}
+	}
+}
+
+// TestSettings holds that DuckDB is set up as it was told, without a folder to
+// spill to as well as with one.
+func TestSettings(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		spill := dir
+		if dir != "" {
+			spill += "/query-1"
+		}
+		e := engine.New(engine.Config{Threads: 3, MemoryLimit: 64 << 20, TempDir: dir})
+		got, err := e.RunUnchecked(t.Context(), engine.Request{TimeZone: "+09:00", SQL: `SELECT name || '=' || value FROM duckdb_settings() ORDER BY name`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"threads=3", "memory_limit=64.0 MiB", "temp_directory=" + spill, "allow_persistent_secrets=false", "autoinstall_known_extensions=false", "autoload_known_extensions=false",
+			"allow_community_extensions=false", "allowed_paths=[]", "enable_external_access=false", "TimeZone=Etc/GMT-9", "lock_configuration=true"} {
+			if !slices.Contains(got, want) {
+				t.Errorf("no %s in %q", want, got)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,10 +35,10 @@ func (e *Engine) open(ctx context.Context, req Request, zone timeZone) (*instanc
 		in.spill = filepath.Join(e.config.TempDir, fmt.Sprintf("query-%d", e.opened.Add(1)))
 	}
 	var err error
-	if in.db, err = native.Open(nil); err != nil {
+	if in.db, err = native.Open(e.settings(in.spill)); err != nil {
 		return nil, fmt.Errorf("opening DuckDB: %w", err)
 	}
-	for _, setting := range e.settings(req, zone, in.spill) {
+	for _, setting := range locks(req, zone) {
 		if err := in.db.Run("SET " + setting); err != nil {
 			in.db.Close()
 			return nil, fmt.Errorf("locking DuckDB, %s: %w", setting, err)
@@ -47,9 +48,22 @@ func (e *Engine) open(ctx context.Context, req Request, zone timeZone) (*instanc
 	return in, nil
 }
 
-// settings are in the order in which DuckDB accepts them: what needs access
-// first, then access off, then the lock.
-func (e *Engine) settings(req Request, zone timeZone, spill string) []string {
+// settings hold before anything runs.
+func (e *Engine) settings(spill string) map[string]string {
+	return map[string]string{
+		"threads":                      strconv.Itoa(max(e.config.Threads, 1)),
+		"memory_limit":                 fmt.Sprintf("%dB", e.config.MemoryLimit),
+		"temp_directory":               spill,
+		"allow_persistent_secrets":     "false",
+		"autoinstall_known_extensions": "false",
+		"autoload_known_extensions":    "false",
+		"allow_community_extensions":   "false",
+	}
+}
+
+// locks are settings in the order in which DuckDB accepts them: the files that
+// may be read, access to others off, then the lock.
+func locks(req Request, zone timeZone) []string {
 	var files []string
 	for _, t := range req.Tables {
 		for _, f := range t.Files {
@@ -57,13 +71,6 @@ func (e *Engine) settings(req Request, zone timeZone, spill string) []string {
 		}
 	}
 	return []string{
-		fmt.Sprintf("threads = %d", max(e.config.Threads, 1)),
-		fmt.Sprintf("memory_limit = '%dB'", e.config.MemoryLimit),
-		"temp_directory = " + duckdb.QuoteString(spill),
-		"allow_persistent_secrets = false",
-		"autoinstall_known_extensions = false",
-		"autoload_known_extensions = false",
-		"allow_community_extensions = false",
 		"allowed_paths = [" + strings.Join(files, ", ") + "]",
 		"enable_external_access = false",
 		"TimeZone = " + duckdb.QuoteString(zone.duckDB),
