@@ -20,6 +20,9 @@ func (s *Store) TakeSnapshot(keep uint64) error {
 // FirstIndex is that of the oldest entry in the log.
 func (s *Store) FirstIndex() (uint64, error) { return s.log.FirstIndex() }
 
+// BreakLog makes every write of the log fail from now on.
+func (s *Store) BreakLog() error { return s.log.WAL.Close() }
+
 // VoterAddress is the address that the cluster knows of this frontend.
 func (s *Store) VoterAddress() raft.ServerAddress {
 	for _, server := range s.raft.GetConfiguration().Configuration().Servers {

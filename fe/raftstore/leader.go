@@ -20,8 +20,9 @@ func (s *Store) Leader() (id, addr string) {
 // everything that earlier leaders committed is applied here. The context that
 // duties get ends with the leadership, whose term is given, or with ctx; they
 // are waited for before anything else. Duties may end early with nil; an error
-// of theirs ends RunLeader with it, except after their context's end. It
-// returns ctx's error when that ends. It may be called once.
+// of theirs ends RunLeader with it, except after their context's end. So does
+// a log that cannot be written, whoever leads. It returns ctx's error when that
+// ends. It may be called once.
 func (s *Store) RunLeader(ctx context.Context, duties func(ctx context.Context, term uint64) error) error {
 	leading := false
 	for {
@@ -44,6 +45,8 @@ func (s *Store) nextRole(ctx context.Context) (leading bool, err error) {
 	select {
 	case leading = <-s.raft.LeaderCh():
 		return leading, nil
+	case err = <-s.log.failed:
+		return false, err
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
@@ -68,6 +71,8 @@ func (s *Store) lead(ctx context.Context, duties func(ctx context.Context, term 
 	case leading = <-s.raft.LeaderCh():
 		return leading, nil
 	case err = <-failed:
+		return false, err
+	case err = <-s.log.failed:
 		return false, err
 	case <-ctx.Done():
 		return false, ctx.Err()

@@ -80,7 +80,7 @@ type Store struct {
 	fsm       *fsm
 	raft      *raft.Raft
 	transport *raft.NetworkTransport
-	log       *wal.WAL
+	log       *strictLog
 	meta      metadb.BoltMetaDB // of log, which leaves closing it to us
 	lock      *flock.Flock
 	logger    *slog.Logger
@@ -122,7 +122,7 @@ func (s *Store) open(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	s.log = log
+	s.log = newStrictLog(log)
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, retained, hclogger(cfg.Logger))
 	if err != nil {
 		return err

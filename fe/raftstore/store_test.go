@@ -270,6 +270,41 @@ func TestStartIsQuick(t *testing.T) {
 	closeStore(t, s)
 }
 
+// raft-wal takes nothing after a failed write until it is opened again: a
+// frontend that stayed would never lead again, and never say why.
+func TestLogThatCannotBeWrittenEndsRunLeader(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	propose(t, s, bootstrap())
+	propose(t, s, createDatabase("before"))
+	done := make(chan error, 1)
+	go func() { done <- s.RunLeader(t.Context(), func(ctx context.Context, _ uint64) error { <-ctx.Done(); return nil }) }()
+	if err := s.BreakLog(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	if _, err := s.Propose(ctx, createDatabase("lost")); err == nil {
+		t.Error("Propose = nil though nothing could be written")
+	}
+	select {
+	case err := <-done:
+		if err == nil || !strings.Contains(err.Error(), "the log cannot be written") {
+			t.Errorf("RunLeader = %v, want that the log cannot be written", err)
+		}
+	case <-ctx.Done():
+		t.Error("RunLeader goes on with a log that cannot be written")
+	}
+	closeStore(t, s)
+
+	s = open(t, dir)
+	defer closeStore(t, s)
+	propose(t, s, createDatabase("after"))
+	if got, want := databases(t, s), "after before"; got != want {
+		t.Errorf("databases after a restart = %q, want %q", got, want)
+	}
+}
+
 func TestDutiesThatFailEndRunLeader(t *testing.T) {
 	s := open(t, t.TempDir())
 	want := errors.New("duty failed")
