@@ -121,7 +121,9 @@ func (w *world) watch() kfake.Fault {
 		defer w.mu.Unlock()
 		switch req := req.(type) {
 		case *kmsg.ShareFetchRequest:
-			w.polled[*req.MemberID] = time.Now()
+			if w.polled[*req.MemberID].req != req { // a request that waits is seen again
+				w.polled[*req.MemberID] = poll{req, time.Now()}
+			}
 			for _, t := range req.Topics {
 				for _, p := range t.Partitions {
 					for _, b := range p.AcknowledgementBatches {
@@ -140,6 +142,12 @@ func (w *world) watch() kfake.Fault {
 		}
 		return false
 	}}
+}
+
+// A poll is a request for records, and when it came.
+type poll struct {
+	req *kmsg.ShareFetchRequest
+	at  time.Time
 }
 
 // An ack is a batch of acknowledgements.

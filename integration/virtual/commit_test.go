@@ -2,12 +2,16 @@ package virtual
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
 // conflicts is how many offsets txns wanted to load a second time.
@@ -39,7 +43,7 @@ func TestLostAnswers(t *testing.T) {
 		stop()
 		w.settled(lock / 2)
 		if n := w.conflicts(); n > 0 {
-			t.Errorf("%d offsets were refused, want none: the repeated txns are the same", n)
+			w.t.Errorf("%d offsets were refused, want none: the repeated txns are the same", n)
 		}
 	})
 }
@@ -68,7 +72,7 @@ func TestSlowCommit(t *testing.T) {
 		w.faults.set(func(f *faults) { f.request = nil })
 		w.settled(3 * lock)
 		if w.conflicts() == 0 || renewals.Hits() == 0 {
-			t.Errorf("%d offsets conflicted, %d renewals were refused; want some of both", w.conflicts(), renewals.Hits())
+			w.t.Errorf("%d offsets conflicted, %d renewals were refused; want some of both", w.conflicts(), renewals.Hits())
 		}
 	})
 }
@@ -107,8 +111,28 @@ func TestWarehouseRefuses(t *testing.T) {
 		stop()
 		w.settled(lock)
 		if w.settledOffsets() == before {
-			t.Error("nothing was loaded afterwards")
+			w.t.Error("nothing was loaded afterwards")
 		}
+	})
+}
+
+// TestDeliveriesRunOut: nothing can be written for so long that the broker gives
+// up delivering. The job says so, and RESUME has the records read again.
+func TestDeliveriesRunOut(t *testing.T) {
+	inWorld(t, 2, inMemory, func(w *world) {
+		full := errors.New("no space left")
+		w.faults.set(func(f *faults) { f.write = func(*backend) (time.Duration, error) { return 0, full } })
+		w.createJob(6)
+		w.produce(100)
+		w.eventually(time.Hour, func() error {
+			if job := w.job(); job.State != raftlogv1.JobState_JOB_STATE_PAUSED || !strings.Contains(job.Reason, "delivery limit") {
+				return fmt.Errorf("the job is %v %q, want it paused for the delivery limit", job.State, job.Reason)
+			}
+			return nil
+		})
+		w.faults.set(func(f *faults) { f.write = nil })
+		w.sql("RESUME ROUTINE LOAD FOR d.j")
+		w.settled(lock)
 	})
 }
 
@@ -141,7 +165,7 @@ func TestDiesBeforeAcknowledging(t *testing.T) {
 		stop()
 		w.settled(lock)
 		if w.conflicts() == 0 {
-			t.Error("no offset was delivered again after it was committed")
+			w.t.Error("no offset was delivered again after it was committed")
 		}
 	})
 }

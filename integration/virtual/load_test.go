@@ -1,8 +1,11 @@
 package virtual
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // TestLoad: six tasks on two backends load three partitions, and all of them
@@ -19,12 +22,12 @@ func TestLoad(t *testing.T) {
 				w.settled(time.Minute)
 				for _, b := range w.backends {
 					if n := len(w.tasksOn(b)); n != 3 {
-						t.Errorf("%s has %d tasks, want 3", b.host.name, n)
+						w.t.Errorf("%s has %d tasks, want 3", b.host.name, n)
 					}
 				}
 				for _, task := range w.job().Tasks {
 					if task.CommittedTxns == 0 {
-						t.Errorf("task %d has committed nothing", task.Id)
+						w.t.Errorf("task %d has committed nothing", task.Id)
 					}
 				}
 			})
@@ -46,10 +49,52 @@ func TestPauseResume(t *testing.T) {
 			time.Sleep(time.Minute)
 			stop()
 			if now := w.settledOffsets(); now != paused {
-				t.Errorf("%d offsets were settled while the job was paused", now-paused)
+				w.t.Errorf("%d offsets were settled while the job was paused", now-paused)
 			}
 			w.sql("RESUME ROUTINE LOAD FOR d.j")
 			w.settled(lock / 3)
+		}
+	})
+}
+
+// TestTransactions: of many transactions of one record a tenth is aborted. The
+// auditor has a backend prove what holds no record, and everything settles.
+func TestTransactions(t *testing.T) {
+	inWorld(t, 2, inMemory, func(w *world) {
+		producer := w.newProducer(kgo.TransactionalID("x"))
+		defer producer.Close()
+		w.createJob(6)
+		most := 0
+		for n := range 500 {
+			for _, l := range w.ledgers() {
+				most = max(most, len(l.Ranges))
+			}
+			if err := producer.BeginTransaction(); err != nil {
+				w.t.Fatal(err)
+			}
+			commit := n%10 != 7
+			id := w.produced
+			if commit {
+				w.produced++
+			} else {
+				id = -1
+			}
+			record := &kgo.Record{Partition: int32(n % partitions), Value: fmt.Appendf(nil, `{"id":%d}`, id)}
+			if err := producer.ProduceSync(w.t.Context(), record).FirstErr(); err != nil {
+				w.t.Fatal(err)
+			}
+			if err := producer.EndTransaction(w.t.Context(), kgo.TransactionEndTry(commit)); err != nil {
+				w.t.Fatal(err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		w.settled(lock)
+		var void int64
+		for _, l := range w.ledgers() {
+			void += l.Void
+		}
+		if want := w.logEnd() - w.produced; void != want || most >= 200 {
+			w.t.Errorf("%d offsets are void, want %d; at most %d ranges lay open, want fewer than 200", void, want, most)
 		}
 	})
 }

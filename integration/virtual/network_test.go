@@ -18,19 +18,17 @@ var errRefused = errors.New("connection refused")
 // dialTimeout is kgo's, which leaves it to the dialer.
 const dialTimeout = 10 * time.Second
 
-// A network is hosts, and links between each two of them. A link delays what is
-// sent; one that is cut loses nothing but delivers nothing, as TCP does that
+// A network is hosts, and links between each two of them. A connection delays
+// what is sent as its dialer says; a link that is cut loses nothing but delivers nothing, as TCP does that
 // sends again and again: neither end hears that the other has closed.
 type network struct {
-	delay time.Duration // of each link, one way
-
 	mu        sync.Mutex
 	listeners map[string]*listener // by address
 	links     map[[2]string]*link  // by hosts, in order
 }
 
-func newNetwork(delay time.Duration) *network {
-	return &network{delay: delay, listeners: map[string]*listener{}, links: map[[2]string]*link{}}
+func newNetwork() *network {
+	return &network{listeners: map[string]*listener{}, links: map[[2]string]*link{}}
 }
 
 // A link is the way between two hosts.
@@ -66,7 +64,9 @@ func (n *network) cut(a, b string) {
 	l := n.link(a, b)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = make(chan struct{})
+	if isClosed(l.open) {
+		l.open = make(chan struct{})
+	}
 }
 
 // heal lets everything through that was sent meanwhile.
@@ -74,7 +74,9 @@ func (n *network) heal(a, b string) {
 	l := n.link(a, b)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.open)
+	if !isClosed(l.open) {
+		close(l.open)
+	}
 }
 
 // reset breaks all connections between two hosts, at both ends, with what is on
@@ -99,9 +101,10 @@ func (a address) String() string  { return string(a) }
 type host struct {
 	network *network
 	name    string
+	delay   time.Duration // of what goes over its connections, one way
 }
 
-func (n *network) host(name string) host { return host{n, name} }
+func (n *network) host(name string) host { return host{n, name, time.Millisecond} }
 
 // listen has the form that kfake.ListenFn wants.
 func (h host) listen(_, addr string) (net.Listener, error) {
@@ -126,7 +129,7 @@ func (h host) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	way := h.network.link(h.name, l.host.name)
-	there, back := way.wire(h.network.delay), way.wire(h.network.delay)
+	there, back := way.wire(h.delay), way.wire(h.delay)
 	select {
 	case <-way.passes():
 	case <-ctx.Done():

@@ -34,7 +34,7 @@ func TestBackendWithoutFrontend(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			for _, member := range members {
 				if last := w.lastPoll(member).Sub(cut); last > executor.Grace+time.Second/10 || round == 0 && last < executor.Grace/2 {
-					t.Errorf("a member of the lost backend polled last %v after the cut", last)
+					w.t.Errorf("a member of the lost backend polled last %v after the cut", last)
 				}
 			}
 			w.network.heal(frontendHost, lost.host.name)
@@ -51,7 +51,7 @@ func TestBackendWithoutFrontend(t *testing.T) {
 func (w *world) lastPoll(member string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.polled[member]
+	return w.polled[member].at
 }
 
 // TestFrontendRestarts: the frontend is closed and opened again on its folder
@@ -68,7 +68,7 @@ func TestFrontendRestarts(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			for i, task := range w.job().Tasks {
 				if task.Epoch != epochs[i].Epoch {
-					t.Errorf("task %d has another epoch after a quick restart of the frontend", task.Id)
+					w.t.Errorf("task %d has another epoch after a quick restart of the frontend", task.Id)
 				}
 			}
 		}

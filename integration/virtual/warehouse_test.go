@@ -102,7 +102,7 @@ func newDisk(w *world) *disk {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	pipes, err := pipe.OpenEngine(w.t.Context(), pipe.EngineConfig{MemoryBytes: 128 << 20, Threads: 1, SpillDir: filepath.Join(w.dir, "spill")})
+	pipes, err := pipe.OpenEngine(w.t.Context(), pipe.EngineConfig{MemoryBytes: 128 << 20, Writers: 2, SpillDir: filepath.Join(w.dir, "spill")})
 	if err != nil {
 		w.t.Fatal(err)
 	}
