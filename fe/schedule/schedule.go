@@ -11,8 +11,10 @@
 // of live backends allow; partitions do not cap them. A task is moved only
 // when it cannot run where it is: its backend is gone or has fewer slots than
 // tasks, or the task ended by itself. Nothing is moved to level the load, since
-// each move gives back records and costs them a delivery. Planning again
-// without a change gives nothing.
+// each move gives back records and costs them a delivery. The one exception:
+// tasks do not end, so a job that finds all slots taken gets that of a task of
+// the job with the most, or it would wait for ever. Planning again without a
+// change gives nothing.
 package schedule
 
 import (
@@ -129,7 +131,9 @@ func Make(in Input) Plan {
 			drafts = append(drafts, p.review(job))
 		}
 	}
-	for p.placeRound(drafts) {
+	p.share(drafts)
+	poorestFirst := slices.SortedStableFunc(slices.Values(drafts), func(a, b *draft) int { return cmp.Compare(len(a.kept), len(b.kept)) })
+	for p.placeRound(poorestFirst) {
 	}
 	for _, d := range drafts {
 		p.finish(d)
@@ -168,6 +172,7 @@ type planner struct {
 // draft is the plan of one job in the making.
 type draft struct {
 	job     Job
+	kept    []*raftlogv1.Task // stay where they are
 	place   []*raftlogv1.Task // need a backend, lost ones before waiting ones
 	missing int               // tasks to make, if there are slots
 	change  raftlogv1.ScheduleTasks
@@ -196,6 +201,7 @@ func (p *planner) review(job Job) *draft {
 		case task.BackendId == 0:
 			waiting = append(waiting, task)
 		case p.keeps(task):
+			d.kept = append(d.kept, task)
 		default:
 			d.place = append(d.place, task)
 			d.lost = append(d.lost, task.MemberId)
@@ -231,12 +237,16 @@ func (p *planner) keeps(task *raftlogv1.Task) bool {
 
 // Limit is the number of tasks that a job should have when there are slots.
 // It is not known, and the number so far, until the broker or CREATE told the
-// partitions.
+// partitions. While only CREATE did, no task is too many: the topic may have
+// grown since.
 func Limit(job Job) (limit int, known bool) {
 	partitions := max(job.Partitions, len(job.Starts))
 	limit = int(min(job.Load.GetDesiredConcurrentNumber(), 1<<20))
 	if limit == 0 {
 		limit = 2 * partitions
+		if job.Partitions == 0 {
+			limit = max(limit, len(job.Tasks))
+		}
 	}
 	if limit == 0 {
 		return len(job.Tasks), false
@@ -245,6 +255,47 @@ func Limit(job Job) (limit int, known bool) {
 		limit = min(limit, job.MaxMembers)
 	}
 	return limit, true
+}
+
+// share frees a slot for each job that has no task and would find none, as long
+// as another job has two: it loses its youngest.
+func (p *planner) share(drafts []*draft) {
+	lacking := 0
+	for _, d := range drafts {
+		if len(d.kept) == 0 && len(d.place)+d.missing > 0 {
+			lacking++
+		}
+	}
+	for _, b := range p.in.Backends {
+		if !b.Unheard {
+			lacking -= max(0, p.free[b.ID])
+		}
+	}
+	for ; lacking > 0; lacking-- {
+		richest := slices.MaxFunc(drafts, func(a, b *draft) int { return cmp.Compare(len(a.kept), len(b.kept)) })
+		if len(richest.kept) < 2 || !p.giveUp(richest) {
+			return
+		}
+	}
+}
+
+// giveUp removes the youngest of a job's tasks that are on backends heard of.
+func (p *planner) giveUp(d *draft) bool {
+	youngest := -1
+	for i, task := range d.kept {
+		heard := slices.ContainsFunc(p.in.Backends, func(b Backend) bool { return b.ID == task.BackendId && !b.Unheard })
+		if heard && (youngest < 0 || task.Id > d.kept[youngest].Id) {
+			youngest = i
+		}
+	}
+	if youngest < 0 {
+		return false
+	}
+	task := d.kept[youngest]
+	d.kept = slices.Delete(d.kept, youngest, youngest+1)
+	d.change.RemoveTaskIds = append(d.change.RemoveTaskIds, task.Id)
+	p.free[task.BackendId]++
+	return true
 }
 
 // placeRound gives each job one slot, first to tasks that exist, and tells

@@ -91,6 +91,8 @@ func TestMake(t *testing.T) {
 	old := job(1, stopped, 0, 1)
 	old.EndedMs = 1000
 	unknown := job(1, needSchedule, 0, 0)
+	grown := job(1, running, 0, 0, 1, 1, 1, 1)
+	grown.Starts = make([]*raftlogv1.LedgerStart, 1)
 	fresh := job(1, running, 1, 1, 1)
 	fresh.Tasks[0].AssignedMs = 9_000
 
@@ -112,6 +114,12 @@ func TestMake(t *testing.T) {
 		{"paused", []schedule.Job{job(1, paused, 4, 1, 0, 0)}, live(16, 1), nil, 0, ""},
 		{"resumed: its tasks first", []schedule.Job{job(1, needSchedule, 3, 1, 0, 0)}, live(16, 1), nil, 0, "101@b1 102@b1 j1+1@b1"},
 		{"jobs take turns", []schedule.Job{job(1, needSchedule, 8, 1), job(2, needSchedule, 8, 1)}, live(6, 1), nil, 0, "j1+3@b1 j2+3@b1"},
+		{"a job without a task gets one of the largest", []schedule.Job{job(1, running, 4, 1, 1, 1, 1, 1), job(2, running, 2, 1, 1, 1), job(3, needSchedule, 4, 1)}, live(6, 1), nil, 0, "-104 j3+1@b1"},
+		{"two jobs without a task", []schedule.Job{job(1, running, 4, 1, 1, 2, 2), job(2, needSchedule, 1, 1), job(3, needSchedule, 1, 1, 0)}, append(live(1, 1), live(2, 2)...), nil, 0, "-103 -102 j2+1@b2 301@b2"},
+		{"one task each: nobody gives", []schedule.Job{job(1, running, 4, 1, 1), job(2, running, 4, 1, 1), job(3, needSchedule, 4, 1)}, live(2, 1), nil, 0, ""},
+		{"nobody gives what its backend was not heard to run", []schedule.Job{job(1, running, 2, 1, 1, 1), job(2, needSchedule, 1, 1)}, []schedule.Backend{{ID: 1, Unheard: true}}, nil, 0, ""},
+		{"a free slot goes to the job without a task", []schedule.Job{job(1, running, 4, 1, 1), job(2, needSchedule, 4, 1)}, live(2, 1), nil, 0, "j2+1@b1"},
+		{"the topic grew, and its broker is away", []schedule.Job{grown}, live(16, 1), nil, 0, ""},
 		{"nothing to do", []schedule.Job{job(1, running, 2, 1, 1, 2)}, live(16, 1, 2), nil, 0, ""},
 		{"not moved to level the load", []schedule.Job{job(1, running, 4, 1, 1, 1, 1, 1)}, live(16, 1, 2), nil, 0, ""},
 		{"slots appear", []schedule.Job{job(1, running, 4, 1, 1, 1)}, live(2, 1, 2), nil, 0, "j1+2@b2"},
@@ -164,7 +172,7 @@ func apply(jobs []schedule.Job, plan schedule.Plan) {
 
 // Whatever the cluster looked like before: after one plan no backend is over
 // its slots, no task is on a backend that is not there, none waits while a slot
-// is free, and the next plan is empty.
+// is free, no job waits while another has two tasks, and the next plan is empty.
 func TestMakeSettles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var jobs []schedule.Job
@@ -181,7 +189,7 @@ func TestMakeSettles(t *testing.T) {
 		}
 		in := schedule.Input{Jobs: jobs, Backends: backends, MemberID: memberIDs()}
 		apply(jobs, schedule.Make(in))
-		free, waiting := 0, 0
+		free, waiting, shut, most := 0, 0, 0, 0
 		for _, n := range slots {
 			free += n
 		}
@@ -192,17 +200,26 @@ func TestMakeSettles(t *testing.T) {
 				t.Fatalf("job %d has %d tasks, at most %d are wanted", j.Id, len(j.Tasks), limit)
 			}
 			waiting += limit - len(j.Tasks)
+			placed := 0
 			for _, task := range j.Tasks {
 				if task.BackendId == 0 {
 					waiting++
 					continue
 				}
+				placed++
 				used[task.BackendId]++
 				free--
 				if used[task.BackendId] > slots[task.BackendId] {
 					t.Fatalf("backend %d runs %d tasks on %d slots", task.BackendId, used[task.BackendId], slots[task.BackendId])
 				}
 			}
+			most = max(most, placed)
+			if placed == 0 && limit > 0 {
+				shut++
+			}
+		}
+		if shut > 0 && most > 1 {
+			t.Fatalf("%d jobs have no task while another has %d", shut, most)
 		}
 		if waiting > 0 && free > 0 {
 			t.Fatalf("%d tasks wait while %d slots are free", waiting, free)
