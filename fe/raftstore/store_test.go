@@ -278,7 +278,9 @@ func TestLogThatCannotBeWrittenEndsRunLeader(t *testing.T) {
 	propose(t, s, bootstrap())
 	propose(t, s, createDatabase("before"))
 	done := make(chan error, 1)
-	go func() { done <- s.RunLeader(t.Context(), func(ctx context.Context, _ uint64) error { <-ctx.Done(); return nil }) }()
+	go func() {
+		done <- s.RunLeader(t.Context(), func(ctx context.Context, _ uint64) error { <-ctx.Done(); return nil })
+	}()
 	if err := s.BreakLog(); err != nil {
 		t.Fatal(err)
 	}
