@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"shoal/fe/kafka"
@@ -22,7 +23,7 @@ func trouble(in *Input) *Verdict {
 	}
 	for _, s := range in.Tasks {
 		if s.Trouble != "" {
-			return &Verdict{Trouble, healing(quiet), subject(s.TroubleKind) + ": " + s.Trouble + deliveries(in.Tasks) + "."}
+			return &Verdict{Trouble, healing(quiet), subject(s.TroubleKind) + ": " + strings.TrimSuffix(s.Trouble, ".") + deliveries(in.Tasks) + "."}
 		}
 	}
 	for _, b := range in.Backends {

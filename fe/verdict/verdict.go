@@ -159,19 +159,22 @@ func state(in *Input) *Verdict {
 	return nil
 }
 
-// codeManualPause is Doris's MANUAL_PAUSE_ERR.
-const codeManualPause = 100
+// Doris's MANUAL_PAUSE_ERR and TOO_MANY_FAILURE_ROWS_ERR.
+const (
+	codeManualPause   = 100
+	codeTooManyErrors = 102
+)
 
 func paused(in *Input) *Verdict {
 	job := in.Job
-	text := fmt.Sprintf("Paused at %s: %s.", in.clock(job.PausedMs), job.Reason)
-	if job.ReasonCode == codeManualPause {
-		return &Verdict{PausedByUser, Off, text}
+	text := fmt.Sprintf("Paused at %s: %s", in.clock(job.PausedMs), strings.TrimSuffix(job.Reason, "."))
+	switch job.ReasonCode {
+	case codeManualPause:
+		return &Verdict{PausedByUser, Off, text + "."}
+	case codeTooManyErrors:
+		text += "; RESUME reads the same records again"
 	}
-	for _, s := range job.Samples {
-		text += fmt.Sprintf(" Partition %d offset %d: %s: %s.", s.Partition, s.Offset, s.Reason, s.Raw)
-	}
-	return &Verdict{PausedByError, Bad, text}
+	return &Verdict{PausedByError, Bad, text + "."}
 }
 
 // settingUp: the group has no settings and start offsets yet.
@@ -180,7 +183,7 @@ func settingUp(in *Input) *Verdict {
 	case in.Job.Started:
 		return nil
 	case in.SetupError != "":
-		return &Verdict{SettingUp, Bad, "The share group is not set up yet, which is tried again: " + in.SetupError + "."}
+		return &Verdict{SettingUp, Bad, "The share group is not set up yet, which is tried again: " + strings.TrimSuffix(in.SetupError, ".") + "."}
 	}
 	return &Verdict{SettingUp, Busy, "The share group is being set up."}
 }
@@ -200,13 +203,10 @@ func unplaced(in *Input) *Verdict {
 			return nil
 		}
 	}
-	alive, unheard, slots := 0, 0, 0
+	alive, slots := live(in.Backends)
+	unheard := 0
 	for _, b := range in.Backends {
-		switch {
-		case b.Alive:
-			alive++
-			slots += b.Slots
-		case b.Unheard:
+		if b.Unheard && !b.Alive {
 			unheard++
 		}
 	}
@@ -219,6 +219,17 @@ func unplaced(in *Input) *Verdict {
 		return &Verdict{NoSlot, Bad, fmt.Sprintf("No slot is free: all %d of %s are taken.", slots, count(alive, "live backend"))}
 	}
 	return &Verdict{Starting, Busy, "Tasks are being placed."}
+}
+
+// live counts the backends that are alive, and their slots.
+func live(backends []backend.Status) (alive, slots int) {
+	for _, b := range backends {
+		if b.Alive {
+			alive++
+			slots += b.Slots
+		}
+	}
+	return alive, slots
 }
 
 // brokerAway: the last look at topic and group failed.
@@ -360,11 +371,16 @@ func notes(in *Input) string {
 	} else if !in.Pinned.At.IsZero() && !in.Pinned.Running {
 		out = append(out, fmt.Sprintf("Pinned again at %s, since the share group stood still at %s.", in.clock(in.Pinned.At.UnixMilli()), in.Pinned.Why))
 	}
-	partitions := 0
+	partitions, members := 0, 0
 	if in.View != nil {
-		partitions = len(in.View.Partitions)
+		partitions, members = len(in.View.Partitions), in.View.MaxMembers
 	}
-	if n := len(in.Job.Tasks); n > 0 && n <= partitions {
+	n := len(in.Job.Tasks)
+	wanted, _ := schedule.Limit(schedule.Job{Job: in.Job, Partitions: partitions, MaxMembers: members})
+	if alive, slots := live(in.Backends); n > 0 && n < wanted && alive > 0 && in.SlotsTaken >= slots {
+		out = append(out, fmt.Sprintf("%d of %d tasks: all %d slots of %s are taken.", n, wanted, slots, count(alive, "live backend")))
+	}
+	if n > 0 && n <= partitions {
 		out = append(out, fmt.Sprintf("%s for %s: if a task dies, its partitions may wait 45 s.", count(n, "task"), count(partitions, "partition")))
 	}
 	for _, l := range in.Ledgers {

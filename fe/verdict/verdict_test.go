@@ -13,7 +13,6 @@ import (
 	"shoal/fe/verdict"
 	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
-	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
 )
@@ -62,7 +61,6 @@ func TestOf(t *testing.T) {
 	jobState := func(s raftlogv1.JobState, code int32, reason string) func(*verdict.Input) {
 		return func(in *verdict.Input) {
 			in.Job.State, in.Job.ReasonCode, in.Job.Reason = s, code, reason
-			in.Job.Samples = []*frontendv1.ErrorSample{{Partition: 3, Offset: 7, Reason: "k is NULL", Raw: "{}"}}
 		}
 	}
 	untasked := func(in *verdict.Input) { in.Job.Tasks, in.Tasks = nil, nil }
@@ -77,7 +75,8 @@ func TestOf(t *testing.T) {
 		{"stopped", jobState(raftlogv1.JobState_JOB_STATE_STOPPED, 0, ""), verdict.Stopped, verdict.Off, "Stopped at"},
 		{"cancelled", jobState(raftlogv1.JobState_JOB_STATE_CANCELLED, 6, "table d.t is gone"), verdict.Cancelled, verdict.Bad, "table d.t is gone"},
 		{"paused by a user", jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 100, "User root pauses routine load job"), verdict.PausedByUser, verdict.Off, "User root"},
-		{"paused by errors", jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 102, "11 error rows"), verdict.PausedByError, verdict.Bad, "Partition 3 offset 7: k is NULL: {}"},
+		{"paused by errors", jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 102, "11 error rows"), verdict.PausedByError, verdict.Bad, "11 error rows; RESUME reads the same records again."},
+		{"paused by a topic", jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 2, "the log was truncated."), verdict.PausedByError, verdict.Bad, "truncated."},
 		{"being set up", func(in *verdict.Input) { in.Job.Started = false }, verdict.SettingUp, verdict.Busy, "being set up"},
 		{"cannot be set up", func(in *verdict.Input) { in.Job.Started, in.SetupError = false, "no broker answers" }, verdict.SettingUp, verdict.Bad, "no broker answers"},
 		{"no backend", func(in *verdict.Input) { untasked(in); in.Backends = nil }, verdict.NoBackend, verdict.Bad, "No backend is alive, of 0 known"},
@@ -87,6 +86,9 @@ func TestOf(t *testing.T) {
 			in.Backends[0].Alive, in.Backends[0].Unheard = false, true
 		}, verdict.NoBackend, verdict.Busy, "hear from 1 backend."},
 		{"no slot", func(in *verdict.Input) { untasked(in); in.SlotsTaken = 16 }, verdict.NoSlot, verdict.Bad, "all 16 of 1 live backend are taken"},
+		{"fewer slots than wanted", func(in *verdict.Input) {
+			in.Job.Load.DesiredConcurrentNumber, in.SlotsTaken = 8, 16
+		}, verdict.Loading, verdict.OK, "2 of 8 tasks: all 16 slots of 1 live backend are taken."},
 		{"being placed", untasked, verdict.Starting, verdict.Busy, "being placed"},
 		{"broker away", func(in *verdict.Input) {
 			in.View = &kafka.View{Err: fmt.Errorf("%w: b1:9092: refused", kafka.ErrUnreachable)}
@@ -106,7 +108,7 @@ func TestOf(t *testing.T) {
 		}, verdict.Starting, verdict.Bad, "join the share group, 0 of 2"},
 		{"warehouse", func(in *verdict.Input) {
 			still(in, 20*time.Second)
-			in.Tasks[1].Trouble, in.Tasks[1].TroubleKind = "disk full", backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE
+			in.Tasks[1].Trouble, in.Tasks[1].TroubleKind = "disk full.", backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE
 			in.Tasks[0].MaxDeliveries = 6
 		}, verdict.Trouble, verdict.Busy, "The warehouse refuses writes: disk full (some records were delivered 6 times)."},
 		{"warehouse, by the backend", func(in *verdict.Input) {
