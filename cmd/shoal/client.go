@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"shoal/internal/rpcconn"
@@ -20,6 +22,9 @@ import (
 func dialAdmin(cmd *cobra.Command) (adminv1.AdminServiceClient, func(), error) {
 	addr, err := cmd.Flags().GetString("fe")
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkAddress("fe", addr); err != nil {
 		return nil, nil, err
 	}
 	conn, err := grpc.NewClient(addr, rpcconn.DialOptions()...)
@@ -44,6 +49,9 @@ func readable(err error) error {
 		if e, ok := detail.(*adminv1.SqlError); ok {
 			return fmt.Errorf("ERROR %d (%s): %s", e.Errno, e.Sqlstate, st.Message())
 		}
+	}
+	if st.Code() == codes.Unavailable {
+		return errors.New("no frontend can be reached, see --fe: " + st.Message())
 	}
 	return errors.New(st.Message())
 }
@@ -112,18 +120,24 @@ func cellTexts(cells []*adminv1.Cell) []string {
 	return texts
 }
 
+// oneLine writes what would break a table as the mysql client does.
+var oneLine = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\x00", `\0`)
+
 func printRow(w io.Writer, cells []string) {
 	for i, c := range cells {
 		if i > 0 {
 			fmt.Fprint(w, "\t")
 		}
-		fmt.Fprint(w, c)
+		oneLine.WriteString(w, c)
 	}
 	fmt.Fprintln(w)
 }
 
 func adminCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "admin", Short: "Look at a running cluster and act on it"}
+	cmd := &cobra.Command{
+		Use: "admin", Short: "Look at a running cluster and act on it", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	addFrontendFlag(cmd)
 	cmd.AddCommand(jobsCommand(), tasksCommand(), nodesCommand(),
 		jobCommand("pause", "Pause a job", func(ctx context.Context, c adminv1.AdminServiceClient, job *adminv1.JobName) error {

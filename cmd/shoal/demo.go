@@ -35,6 +35,9 @@ func demoCommand() *cobra.Command {
 // runDemo runs the parts of the demo until ctx ends: the standalone ends first,
 // so that its tasks can still tell the broker what they release.
 func runDemo(ctx context.Context, s *settings, kafkaAddr string, rate int) error {
+	if err := s.check(true, true); err != nil {
+		return err
+	}
 	dir, err := filepath.Abs(s.dataDir)
 	if err != nil {
 		return err

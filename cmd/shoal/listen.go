@@ -24,6 +24,14 @@ func listen(what, addr string) (net.Listener, error) {
 	return lis, nil
 }
 
+// checkAddress refuses what is not host:port, as a flag's value.
+func checkAddress(flag, addr string) error {
+	if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
+		return fmt.Errorf("--%s: %q is not host:port", flag, addr)
+	}
+	return nil
+}
+
 // serveGRPC serves until stop is called or the listener fails. Streams under
 // way are given a moment to end.
 func serveGRPC(ctx context.Context, srv *grpc.Server, lis net.Listener) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,6 @@ type settings struct {
 func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
 	f := cmd.Flags()
 	f.StringVar(&s.dataDir, "data-dir", "data", "`folder` for all that this process keeps")
-	f.StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets, of a new cluster (default file://<data-dir>/warehouse)")
 	f.StringVar(&s.host, "advertise-host", "127.0.0.1", "`host` under which others reach this process")
 	f.StringVar(&s.httpAddr, "http-addr", fmt.Sprintf("127.0.0.1:%d", httpPort), "listen `address` for /health")
 	f.StringVar(&s.rpcAddr, "rpc-addr", fmt.Sprintf("127.0.0.1:%d", rpcPort), "listen `address` for gRPC")
@@ -50,6 +50,7 @@ func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
 
 func (s *settings) frontendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	f.StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets, of a new cluster (default file://<data-dir>/warehouse)")
 	f.StringVar(&s.mysqlAddr, "mysql-addr", "127.0.0.1:9030", "listen `address` for MySQL clients")
 	f.StringVar(&s.raftAddr, "raft-addr", "127.0.0.1:9010", "listen `address` for the other frontends")
 }
@@ -79,6 +80,7 @@ func backendCommand() *cobra.Command {
 	}
 	s.commonFlags(cmd, 8040, 9060)
 	s.backendFlags(cmd)
+	cmd.Flags().StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets, to be sure that it is the cluster's (default the cluster's)")
 	cmd.Flags().StringSliceVar(&s.frontends, "fe", []string{"127.0.0.1:9020"}, "rpc `addresses` of frontends")
 	return cmd
 }
@@ -104,12 +106,40 @@ func (s *settings) runStandalone(ctx context.Context, ready func(addresses)) err
 	return s.run(ctx, true, true, ready)
 }
 
+// check refuses what no process can work with.
+func (s *settings) check(fe, be bool) error {
+	if s.dataDir == "" {
+		return errors.New("--data-dir is empty")
+	}
+	if s.host == "" || strings.ContainsAny(s.host, " /") || net.ParseIP(s.host) == nil && strings.Contains(s.host, ":") {
+		return fmt.Errorf("--advertise-host: %q is no host", s.host)
+	}
+	if !be {
+		return nil
+	}
+	if s.slots < 1 {
+		return fmt.Errorf("--slots must be at least 1, not %d", s.slots)
+	}
+	if !fe && len(s.frontends) == 0 {
+		return errors.New("--fe names no frontend")
+	}
+	for _, addr := range s.frontends {
+		if err := checkAddress("fe", addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // addresses are where a process serves; empty where it does not.
 type addresses struct{ mysql, http, rpc, raft string }
 
 // run runs the roles in one process until ctx ends. One gRPC and one http
 // server serve both.
 func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) error {
+	if err := s.check(fe, be); err != nil {
+		return err
+	}
 	dir, err := filepath.Abs(s.dataDir)
 	if err != nil {
 		return err

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+// Wrong use is an error that names the flag, before anything is started.
+func TestWrongUse(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"nosuch", `unknown command "nosuch"`},
+		{"admin nosuch", `unknown command "nosuch" for "shoal admin"`},
+		{"admin jobs extra", `unknown command "extra"`},
+		{"admin jobs --fe 127.0.0.1", `--fe: "127.0.0.1" is not host:port`},
+		{"admin jobs --fe 127.0.0.1:1", "no frontend can be reached, see --fe: "},
+		{"sql --fe 127.0.0.1:1 SELECT", "no frontend can be reached, see --fe: "},
+		{"be --fe 127.0.0.1", `--fe: "127.0.0.1" is not host:port`},
+		{"be --fe a:1,b:", `--fe: "b:" is not host:port`},
+		{"be --fe=", "--fe names no frontend"},
+		{"be --slots 0", "--slots must be at least 1, not 0"},
+		{"standalone --slots -3", "--slots must be at least 1, not -3"},
+		{"standalone --data-dir=", "--data-dir is empty"},
+		{"demo --data-dir=", "--data-dir is empty"},
+		{"fe --advertise-host=", `--advertise-host: "" is no host`},
+		{"fe --advertise-host=host:9020", `--advertise-host: "host:9020" is no host`},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			cmd := rootCommand()
+			cmd.SetArgs(strings.Fields(tt.args))
+			cmd.SetOut(io.Discard)
+			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPrintRow(t *testing.T) {
+	var out strings.Builder
+	printRow(&out, []string{"a\tb", "c\nd", `e\`})
+	if got, want := out.String(), `a\tb`+"\t"+`c\nd`+"\t"+`e\\`+"\n"; got != want {
+		t.Errorf("printRow = %q, want %q", got, want)
+	}
+}
