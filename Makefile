@@ -9,9 +9,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 PKG ?= ./...
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
-# What bench loads, and how often.
+# What bench loads, and how often it measures everything.
 ROWS ?= 2000000
-COUNT ?= 3
+ROUNDS ?= 3
 
 # Puts what scripts/test-deps prints into the environment of the commands that follow it.
 deps = deps=$$(scripts/test-deps); set -a; eval "$$deps"; set +a
@@ -48,9 +48,9 @@ test-all: toolchain ## the same tests with more seeds, then every fuzz target; i
 	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep -v 'no test files' | tee docs/test-all.txt
 
 .PHONY: bench
-bench: build ## rows per second of the whole path beside its two limits, into docs/benchmarks.md; ROWS a topic, COUNT runs
-	SHOAL_BINARY=$(CURDIR)/bin/shoal go test -run '^$$' -bench . -benchtime 1x -count $(COUNT) -timeout 2h \
-	  ./integration/bench -rows $(ROWS) -docs $(CURDIR)/docs/benchmarks.md
+bench: build ## rows per second of the whole path beside its two limits, into docs/benchmarks.md; ROWS a topic, ROUNDS times
+	SHOAL_BINARY=$(CURDIR)/bin/shoal go test -run '^$$' -bench . -benchtime 1x -timeout 2h \
+	  ./integration/bench -rows $(ROWS) -rounds $(ROUNDS) -docs $(CURDIR)/docs/benchmarks.md
 
 .PHONY: fuzz
 fuzz: toolchain ## each fuzz target for FUZZTIME (30s)

@@ -20,39 +20,36 @@ import (
 )
 
 var (
-	rowsFlag = flag.Int("rows", 1_000_000, "records in each topic")
-	docsFlag = flag.String("docs", "", "Markdown file that the results are written into")
+	rowsFlag   = flag.Int("rows", 1_000_000, "records in each topic")
+	roundsFlag = flag.Int("rounds", 1, "how often everything is measured")
+	docsFlag   = flag.String("docs", "", "Markdown file that the results are written into")
 )
 
+// An input is the first rows records of a dataset, in files and in topics.
+type input struct {
+	dataset
+	files  []string
+	topics []*topic
+}
+
 // BenchmarkLoad is to be run with -benchtime 1x: one run of a cell is one
-// sample, and -count says how many.
+// sample. The rounds are one after the other, so that what else happens on the
+// machine meanwhile meets all cells alike.
 func BenchmarkLoad(b *testing.B) {
 	if os.Getenv("SHOAL_BINARY") == "" {
 		b.Fatal("SHOAL_BINARY is not set, and a binary with the race detector is not worth measuring: use make bench")
 	}
-	broker := testkafka.Start(b, testkafka.Version(kafkaVersion), testkafka.Heap(kafkaHeap))
+	inputs := prepare(b)
 	var r results
-	for _, d := range datasets {
-		files := d.writeFiles(b, *rowsFlag)
-		for _, workers := range []int{1, 2} {
-			r.measure(b, cell{data: d, what: duckDBAlone, parallel: workers}, func(b *testing.B) sample {
-				return sample{rate: convert(b, d, files, *rowsFlag, workers)}
-			})
-		}
-		for _, partitions := range []int{1, 8} {
-			t := produce(b, broker, d, partitions, *rowsFlag)
-			consume(b, t, 2) // else the broker's compiler takes a third of the processors of whatever comes first
-			for _, members := range []int{1, 2} {
-				r.measure(b, cell{data: d, what: sourceAlone, partitions: partitions, parallel: members}, func(b *testing.B) sample {
-					return sample{rate: consume(b, t, members)}
-				})
+	for round := range *roundsFlag {
+		b.Run(fmt.Sprintf("round=%d", round+1), func(b *testing.B) {
+			for _, in := range inputs {
+				r.measureAll(b, in)
 			}
-			for _, tasks := range []int{1, 2, 4, 8} {
-				r.measure(b, cell{data: d, what: wholePath, partitions: partitions, parallel: tasks}, func(b *testing.B) sample {
-					return load(b, d, t, tasks)
-				})
-			}
-		}
+		})
+	}
+	if len(r) == 0 {
+		return // -bench names none
 	}
 	text := r.report(*rowsFlag)
 	fmt.Print("\n", text)
@@ -64,6 +61,44 @@ func BenchmarkLoad(b *testing.B) {
 	for _, bound := range r.bounds() {
 		if bound.ratio() < target {
 			b.Errorf("%s, %d partitions: the whole path makes %.2f of its bound, want %.2f", bound.data.name, bound.partitions, bound.ratio(), target)
+		}
+	}
+}
+
+// prepare makes the inputs, on a broker that ends with the benchmark.
+func prepare(b *testing.B) []input {
+	b.Helper()
+	broker := testkafka.Start(b, testkafka.Version(kafkaVersion), testkafka.Heap(kafkaHeap))
+	var inputs []input
+	for _, d := range datasets {
+		in := input{dataset: d, files: d.writeFiles(b, *rowsFlag)}
+		for _, partitions := range []int{1, 8} {
+			t := produce(b, broker, d, partitions, *rowsFlag)
+			consume(b, t, 2) // else the broker's compiler takes a third of the processors of whatever comes first
+			in.topics = append(in.topics, t)
+		}
+		inputs = append(inputs, in)
+	}
+	return inputs
+}
+
+// measureAll takes one sample of each cell of an input.
+func (r *results) measureAll(b *testing.B, in input) {
+	for _, workers := range []int{1, 2} {
+		r.measure(b, cell{in.dataset, duckDBAlone, 0, workers}, func(b *testing.B) sample {
+			return sample{rate: convert(b, in.dataset, in.files, *rowsFlag, workers)}
+		})
+	}
+	for _, t := range in.topics {
+		for _, members := range []int{1, 2} {
+			r.measure(b, cell{in.dataset, sourceAlone, t.partitions, members}, func(b *testing.B) sample {
+				return sample{rate: consume(b, t, members)}
+			})
+		}
+		for _, tasks := range []int{1, 2, 4, 8} {
+			r.measure(b, cell{in.dataset, wholePath, t.partitions, tasks}, func(b *testing.B) sample {
+				return load(b, in.dataset, t, tasks)
+			})
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // report is the results as Markdown that a terminal shows well too.
 func (r results) report(rows int) string {
-	return fmt.Sprintf("%s\n%s records in each topic, medians of %d runs.\n\n%s\n%s",
+	return fmt.Sprintf("%s\n%s records in each topic, medians of %d rounds.\n\n%s\n%s",
 		machine(), count(float64(rows)), len(r[0].samples), r.boundsTable(), r.cellsTable())
 }
 
