@@ -1,6 +1,7 @@
 package stmt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -34,6 +35,9 @@ func (e *Executor) createTable(ctx context.Context, s *session.Session, stmt *as
 	dbName, err := databaseOf(s, stmt.Table.DB)
 	if err != nil {
 		return err
+	}
+	if isInformationSchema(dbName) {
+		return notWritable()
 	}
 	db, err := e.database(dbName)
 	if err != nil {
@@ -186,6 +190,9 @@ func canBeKey(t types.Type) bool {
 }
 
 func (e *Executor) dropTable(ctx context.Context, s *session.Session, stmt *ast.DropTable) error {
+	if isInformationSchema(cmp.Or(stmt.Table.DB, s.DB)) {
+		return notWritable()
+	}
 	db, t, err := e.table(s, stmt.Table)
 	if err != nil {
 		missing := errors.Is(err, errno.NoSuchTable)

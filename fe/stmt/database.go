@@ -59,7 +59,7 @@ func (e *Executor) createDatabase(ctx context.Context, stmt *ast.CreateDatabase)
 // none then, as in MySQL.
 func (e *Executor) dropDatabase(ctx context.Context, s *session.Session, stmt *ast.DropDatabase) error {
 	if isInformationSchema(stmt.Name) {
-		return errno.New(errno.DatabaseAccessDenied, "Access denied to database '%s'", stmt.Name)
+		return notWritable()
 	}
 	_, err := e.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_DropDatabase{
 		DropDatabase: &raftlogv1.DropDatabase{Name: stmt.Name}}})
@@ -110,6 +110,11 @@ func (e *Executor) Use(_ context.Context, s *session.Session, db string) error {
 }
 
 func isInformationSchema(db string) bool { return strings.EqualFold(db, infoschema.Schema) }
+
+// notWritable is what DDL in information_schema is told, as by MySQL.
+func notWritable() error {
+	return errno.New(errno.DatabaseAccessDenied, "Access denied to database '%s'", infoschema.Schema)
+}
 
 // database finds a database by name.
 func (e *Executor) database(name string) (db *raftlogv1.Database, err error) {
