@@ -7,6 +7,9 @@ SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # What test and test-all look at: make test PKG=./fe/...
 PKG ?= ./...
+# How many universes of the simulation test-all plays: without the race detector, which has nothing to find where one
+# goroutine runs at a time, and keeps memory of each.
+SEEDS ?= 30000
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
 # What bench loads, and how often it measures everything.
@@ -44,7 +47,8 @@ test: toolchain ## all tests, with the race detector; at most 25 minutes on 2 co
 test-all: toolchain ## the same tests with more seeds, then every fuzz target; its record is kept in docs/test-all.txt
 	@mkdir -p docs
 	$(deps); { echo "make test-all, $(VERSION), $$(date -u +%F), $$(go version), $$(nproc) cores"; \
-	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
+	  go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
+	  go test -count=1 -timeout 4h -run TestSeeds -v ./integration/sim -runs=$(SEEDS); \
 	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep -v 'no test files' | tee docs/test-all.txt
 
 .PHONY: bench

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"flag"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -14,16 +13,8 @@ import (
 
 var (
 	seed = flag.Uint64("seed", 1, "first seed of the simulation")
-	runs = flag.Uint64("runs", seeds(), "number of seeds")
+	runs = flag.Uint64("runs", 1000, "number of seeds")
 )
-
-// seeds is how many universes a test run plays: more in `make test-all`.
-func seeds() uint64 {
-	if os.Getenv("SHOAL_TEST_ALL") != "" {
-		return 30_000
-	}
-	return 1000
-}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
