@@ -66,7 +66,7 @@ func TestSlowCommit(t *testing.T) {
 			When: func(req kmsg.Request) bool { return req.(*kmsg.ShareAcknowledgeRequest).IsRenewAck }})
 		w.createJob(6)
 		stop := w.producing(20)
-		time.Sleep(3 * time.Minute)
+		time.Sleep(2 * time.Minute)
 		stop()
 		renewals.Remove()
 		w.faults.set(func(f *faults) { f.request = nil })

@@ -277,14 +277,14 @@ func (w *wire) read(b []byte) (int, error) {
 	for {
 		passes := w.link.passes()
 		open := isClosed(passes)
-		n, err, wait := w.take(b, open)
-		if wait == nil {
+		n, again, err := w.take(b, open)
+		if again == nil {
 			return n, err
 		}
 		if open {
 			passes = nil
 		}
-		await(wait.changed, passes, wait.until)
+		await(again.changed, passes, again.until)
 	}
 }
 
@@ -295,26 +295,26 @@ type wait struct {
 }
 
 // take reads what has arrived, or says when to look for more.
-func (w *wire) take(b []byte, open bool) (n int, err error, again *wait) {
+func (w *wire) take(b []byte, open bool) (n int, again *wait, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	switch {
 	case w.abandoned:
-		return 0, net.ErrClosed, nil
+		return 0, nil, net.ErrClosed
 	case w.broken:
-		return 0, syscall.ECONNRESET, nil
+		return 0, nil, syscall.ECONNRESET
 	case !w.deadline.IsZero() && !now.Before(w.deadline):
-		return 0, os.ErrDeadlineExceeded, nil
+		return 0, nil, os.ErrDeadlineExceeded
 	case !open || len(w.sent) == 0:
-		return 0, nil, &wait{w.changed, w.deadline}
+		return 0, &wait{w.changed, w.deadline}, nil
 	}
 	next := &w.sent[0]
 	switch {
 	case now.Before(next.due):
-		return 0, nil, &wait{w.changed, earlier(w.deadline, next.due)}
+		return 0, &wait{w.changed, earlier(w.deadline, next.due)}, nil
 	case len(next.bytes) == 0:
-		return 0, io.EOF, nil
+		return 0, nil, io.EOF
 	}
 	n = copy(b, next.bytes)
 	if next.bytes = next.bytes[n:]; len(next.bytes) == 0 {

@@ -83,9 +83,9 @@ func (m memoryWriter) Write(_ context.Context, number uint64, _ string, parts []
 	}, nil
 }
 
-// A disk is a rowStore of Parquet files, written by the real pipe. DuckDB has
-// one thread, the caller's: rows are pulled by a callback, which on a thread of
-// DuckDB's own would be outside of the bubble.
+// A disk is a rowStore of Parquet files, written by the real pipe. Its
+// statements run on their caller's thread; on one of DuckDB's own, the callback
+// that pulls rows would be outside of the bubble.
 type disk struct {
 	w         *world
 	warehouse *warehouse.Warehouse
