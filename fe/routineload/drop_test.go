@@ -34,7 +34,7 @@ func TestDroppedUnderAJob(t *testing.T) {
 					t.Fatal(err)
 				}
 				b.lead()
-				time.Sleep(5 * time.Second)
+				time.Sleep(5*time.Second + planEvery/2) // beside the leader's ticks
 				running := b.job()
 				if running.State != raftlogv1.JobState_JOB_STATE_RUNNING || len(running.Tasks) == 0 {
 					t.Fatalf("the job is %v with %d tasks", running.State, len(running.Tasks))
