@@ -47,7 +47,7 @@ test: toolchain ## all tests, with the race detector; at most 25 minutes on 2 co
 test-all: toolchain ## the same tests with more seeds, then every fuzz target; its record is kept in docs/test-all.txt
 	@mkdir -p docs
 	$(deps); { echo "make test-all, $(VERSION), $$(date -u +%F), $$(go version), $$(nproc) cores"; \
-	  go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
+	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
 	  go test -count=1 -timeout 4h -run TestSeeds -v ./integration/sim -runs=$(SEEDS); \
 	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep -v 'no test files' | tee docs/test-all.txt
 
