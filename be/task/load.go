@@ -207,7 +207,7 @@ func (t *Task) retry(ctx context.Context, kind backendv1.TroubleKind, do func() 
 		}
 		t.trying = err
 		t.trouble(kind, err)
-		t.cfg.Logger.Info("will try again", "trouble", kind, "cause", err, "pause", pause)
+		t.cfg.Logger.Warn("will try again", "trouble", kind, "cause", err, "pause", pause)
 		t.rt.Wait(ctx, nil, t.rt.Now().Add(pause))
 		if ctx.Err() != nil {
 			return
