@@ -157,6 +157,7 @@ func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) 
 		}
 	}
 	if be {
+		tuneCollector()
 		if err := p.openBackend(); err != nil {
 			return err
 		}
