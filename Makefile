@@ -49,7 +49,7 @@ test-all: toolchain ## the same tests with more seeds, then every fuzz target; i
 	$(deps); { echo "make test-all, $(VERSION), $$(date -u +%F), $$(go version), $$(nproc) cores"; \
 	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
 	  go test -count=1 -timeout 4h -run TestSeeds -v ./integration/sim -runs=$(SEEDS); \
-	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep -v 'no test files' | tee docs/test-all.txt
+	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep --line-buffered -v 'no test files' | tee docs/test-all.txt
 
 .PHONY: bench
 bench: build ## rows per second of the whole path beside its two limits, into docs/benchmarks.md; ROWS a topic, ROUNDS times
