@@ -25,7 +25,7 @@ var (
 // seeds is how many a test run tries: more in `make test-all`.
 func seeds() uint64 {
 	if os.Getenv("SHOAL_TEST_ALL") != "" {
-		return 300
+		return 60
 	}
 	return 5
 }
