@@ -29,6 +29,15 @@ func (b *batch) empty() bool { return len(b.parts) == 0 }
 // large tells whether b is worth a rowset as it is.
 func (b *batch) large() bool { return b.records >= busyRecords || b.bytes >= busyBytes }
 
+// fragments is the most pieces that b holds of one partition.
+func (b *batch) fragments() int {
+	n := 0
+	for i := range b.parts {
+		n = max(n, len(b.parts[i].Acquired))
+	}
+	return n
+}
+
 // offsets is how many offsets b holds, gaps included.
 func (b *batch) offsets() int64 {
 	var n int64

@@ -18,6 +18,15 @@ const (
 	busyBytes   = 1 << 20
 )
 
+// A fetch asks for little at first and for twice as much each time, but for half
+// when what it brought of a partition is in more pieces than this: each piece is
+// a range of the ledger for a while, and on a topic full of aborted records the
+// whole window would make hundreds at once.
+const (
+	firstFetch   = 200 // records
+	maxFragments = 12
+)
+
 // maxFetch is Kafka's own default for the bytes of one answer.
 const maxFetch = 50 << 20
 
@@ -40,6 +49,7 @@ func (t *Task) poll(ctx context.Context) *batch {
 			t.lock = f.Lock // an operator may change the group's setting at any time
 		}
 		b.add(f, t.lock, now)
+		t.adapt(f, b)
 		t.fetched(b, f, err)
 		if b.acquired.IsZero() || err != nil || ctx.Err() != nil || !t.gathersOn(b, f, now) {
 			return b
@@ -47,6 +57,17 @@ func (t *Task) poll(ctx context.Context) *batch {
 		if wait = 0; !b.large() {
 			wait = max(0, b.acquired.Add(t.linger()).Sub(now))
 		}
+	}
+}
+
+// adapt sets how much the next fetch asks for.
+func (t *Task) adapt(f source.Fetch, b *batch) {
+	switch n := f.Records(); {
+	case n == 0:
+	case b.fragments() > maxFragments:
+		t.fetch = max(1, n/2)
+	default:
+		t.fetch = min(2*t.fetch, math.MaxInt32/2)
 	}
 }
 
@@ -62,7 +83,7 @@ func (t *Task) linger() time.Duration {
 // gathersOn decides after fetch f whether to make another.
 func (t *Task) gathersOn(b *batch, f source.Fetch, now time.Time) bool {
 	switch {
-	case b.records >= t.rows || b.bytes >= t.maxBytes():
+	case b.records >= t.rows || b.bytes >= t.maxBytes() || b.fragments() > maxFragments:
 		return false
 	case !b.large() && now.Before(b.acquired.Add(t.linger())):
 		return true
@@ -87,7 +108,7 @@ func (t *Task) maxBytes() int64 { return min(t.cfg.Spec.Load.MaxBatchSize, t.cfg
 
 func (t *Task) limits(b *batch, wait time.Duration) source.Limits {
 	return source.Limits{
-		MaxRecords: int32(min(max(1, t.rows-b.records), math.MaxInt32)),
+		MaxRecords: int32(min(max(1, t.rows-b.records), t.fetch)),
 		MaxBytes:   int32(min(max(1, t.maxBytes()-b.bytes), maxFetch)),
 		MaxWait:    wait,
 	}

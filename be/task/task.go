@@ -122,6 +122,7 @@ type Task struct {
 	// Owned by Run, or by the child that it waits for.
 	number uint64 // of the last txn
 	rows   int    // how many a txn may gather now
+	fetch  int    // how many a fetch asks for
 	trying error  // why the child's work did not succeed yet
 }
 
@@ -135,6 +136,7 @@ func New(cfg Config) *Task {
 		lock:   time.Duration(cfg.Spec.LockDurationMs) * time.Millisecond,
 		number: cfg.Spec.LastNumber,
 		rows:   int(cfg.Spec.Load.MaxBatchRows),
+		fetch:  firstFetch,
 	}
 	t.status.init(cfg.Spec, cfg.Source.ID(), t.rt.Now())
 	return t
