@@ -217,7 +217,7 @@ func TestCommitSlowerThanLock(t *testing.T) {
 	fe, _ := startCluster(t, 1)
 	l := setUp(t, fe.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}})
 	l.waitState("RUNNING")
-	l.alterGroup(map[string]string{"share.record.lock.duration.ms": "1000", "share.renew.acknowledge.enable": "false"})
+	l.alterGroup(map[string]string{"share.record.lock.duration.ms": "2000", "share.renew.acknowledge.enable": "false"})
 	client := l.client()
 	l.produce(client, 0, row(0, 0))
 	l.waitRows(1)
@@ -228,7 +228,7 @@ func TestCommitSlowerThanLock(t *testing.T) {
 		values = append(values, row(id+1, 0))
 	}
 	l.produce(client, 0, values...)
-	time.Sleep(3500 * time.Millisecond) // three locks, and less than a backend waits for its leader
+	time.Sleep(3500 * time.Millisecond) // longer than a lock, and less than a backend waits for its leader
 	fe.Signal(syscall.SIGCONT)
 	l.waitRows(rows)
 	l.checkIDs(rows)
