@@ -10,8 +10,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Statements are what the demo runs to set itself up; they do nothing when it
-// was set up before, except the last, the job's, which SetUp leaves out then.
+// statements are what the demo runs to set itself up, the job's last. SetUp
+// runs none of them when the job is there.
 func statements(broker string) []string {
 	return []string{
 		"CREATE DATABASE IF NOT EXISTS demo",

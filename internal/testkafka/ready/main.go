@@ -1,4 +1,4 @@
-// Ready waits until a Kafka cluster serves, for scripts/kafka.
+// Command ready waits until a Kafka cluster serves, for scripts/kafka.
 //
 // An open port says little: requests still fail while brokers register and coordinators load. Ready asks what a
 // client's first steps ask: are all nodes members, does the group coordinator answer and, with -share, the share
