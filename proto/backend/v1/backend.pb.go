@@ -149,6 +149,61 @@ func (TaskStatus_Phase) EnumDescriptor() ([]byte, []int) {
 	return file_backend_v1_backend_proto_rawDescGZIP(), []int{4, 0}
 }
 
+type DryRunRow_Outcome int32
+
+const (
+	DryRunRow_OUTCOME_UNSPECIFIED DryRunRow_Outcome = 0
+	DryRunRow_OUTCOME_LOADED      DryRunRow_Outcome = 1
+	DryRunRow_OUTCOME_ERROR       DryRunRow_Outcome = 2
+	DryRunRow_OUTCOME_UNSELECTED  DryRunRow_Outcome = 3
+	DryRunRow_OUTCOME_EMPTY       DryRunRow_Outcome = 4
+)
+
+// Enum value maps for DryRunRow_Outcome.
+var (
+	DryRunRow_Outcome_name = map[int32]string{
+		0: "OUTCOME_UNSPECIFIED",
+		1: "OUTCOME_LOADED",
+		2: "OUTCOME_ERROR",
+		3: "OUTCOME_UNSELECTED",
+		4: "OUTCOME_EMPTY",
+	}
+	DryRunRow_Outcome_value = map[string]int32{
+		"OUTCOME_UNSPECIFIED": 0,
+		"OUTCOME_LOADED":      1,
+		"OUTCOME_ERROR":       2,
+		"OUTCOME_UNSELECTED":  3,
+		"OUTCOME_EMPTY":       4,
+	}
+)
+
+func (x DryRunRow_Outcome) Enum() *DryRunRow_Outcome {
+	p := new(DryRunRow_Outcome)
+	*p = x
+	return p
+}
+
+func (x DryRunRow_Outcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DryRunRow_Outcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_backend_v1_backend_proto_enumTypes[2].Descriptor()
+}
+
+func (DryRunRow_Outcome) Type() protoreflect.EnumType {
+	return &file_backend_v1_backend_proto_enumTypes[2]
+}
+
+func (x DryRunRow_Outcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DryRunRow_Outcome.Descriptor instead.
+func (DryRunRow_Outcome) EnumDescriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{20, 0}
+}
+
 type QueryError_Kind int32
 
 const (
@@ -194,11 +249,11 @@ func (x QueryError_Kind) String() string {
 }
 
 func (QueryError_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_backend_v1_backend_proto_enumTypes[2].Descriptor()
+	return file_backend_v1_backend_proto_enumTypes[3].Descriptor()
 }
 
 func (QueryError_Kind) Type() protoreflect.EnumType {
-	return &file_backend_v1_backend_proto_enumTypes[2]
+	return &file_backend_v1_backend_proto_enumTypes[3]
 }
 
 func (x QueryError_Kind) Number() protoreflect.EnumNumber {
@@ -207,7 +262,7 @@ func (x QueryError_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use QueryError_Kind.Descriptor instead.
 func (QueryError_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{16, 0}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{27, 0}
 }
 
 // Leadership says on whose behalf a call is made: terms are ordered within an
@@ -712,7 +767,14 @@ type TaskSpec struct {
 	Generation     uint32          `protobuf:"varint,12,opt,name=generation,proto3" json:"generation,omitempty"`
 	LockDurationMs int64           `protobuf:"varint,13,opt,name=lock_duration_ms,json=lockDurationMs,proto3" json:"lock_duration_ms,omitempty"`
 	// The kafka member id of this task at this epoch.
-	MemberId      string `protobuf:"bytes,14,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
+	MemberId string `protobuf:"bytes,14,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
+	// Classic mode: the task's partitions.
+	Partitions []*PartitionStart `protobuf:"bytes,15,rep,name=partitions,proto3" json:"partitions,omitempty"`
+	// Multi-table jobs: the tables of the database. table_id, table_name and
+	// schema are then unset.
+	Tables []*TaskTable `protobuf:"bytes,16,rep,name=tables,proto3" json:"tables,omitempty"`
+	// Contents of the files that property.* names as FILE:name.
+	Files         map[string][]byte `protobuf:"bytes,17,rep,name=files,proto3" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -845,6 +907,150 @@ func (x *TaskSpec) GetMemberId() string {
 	return ""
 }
 
+func (x *TaskSpec) GetPartitions() []*PartitionStart {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+func (x *TaskSpec) GetTables() []*TaskTable {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *TaskSpec) GetFiles() map[string][]byte {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// PartitionStart is where to begin to read a partition.
+type PartitionStart struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	TopicId   []byte                 `protobuf:"bytes,1,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
+	Partition int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
+	// The first offset to read.
+	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionStart) Reset() {
+	*x = PartitionStart{}
+	mi := &file_backend_v1_backend_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionStart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionStart) ProtoMessage() {}
+
+func (x *PartitionStart) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionStart.ProtoReflect.Descriptor instead.
+func (*PartitionStart) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PartitionStart) GetTopicId() []byte {
+	if x != nil {
+		return x.TopicId
+	}
+	return nil
+}
+
+func (x *PartitionStart) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *PartitionStart) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+// TaskTable is a table that a multi-table task may write.
+type TaskTable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Schema        *v1.Schema             `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskTable) Reset() {
+	*x = TaskTable{}
+	mi := &file_backend_v1_backend_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskTable) ProtoMessage() {}
+
+func (x *TaskTable) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskTable.ProtoReflect.Descriptor instead.
+func (*TaskTable) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TaskTable) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *TaskTable) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TaskTable) GetSchema() *v1.Schema {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
 type SubmitTaskRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Leadership    *Leadership            `protobuf:"bytes,1,opt,name=leadership,proto3" json:"leadership,omitempty"`
@@ -855,7 +1061,7 @@ type SubmitTaskRequest struct {
 
 func (x *SubmitTaskRequest) Reset() {
 	*x = SubmitTaskRequest{}
-	mi := &file_backend_v1_backend_proto_msgTypes[6]
+	mi := &file_backend_v1_backend_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +1073,7 @@ func (x *SubmitTaskRequest) String() string {
 func (*SubmitTaskRequest) ProtoMessage() {}
 
 func (x *SubmitTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[6]
+	mi := &file_backend_v1_backend_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +1086,7 @@ func (x *SubmitTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitTaskRequest.ProtoReflect.Descriptor instead.
 func (*SubmitTaskRequest) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{6}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SubmitTaskRequest) GetLeadership() *Leadership {
@@ -905,7 +1111,7 @@ type SubmitTaskResponse struct {
 
 func (x *SubmitTaskResponse) Reset() {
 	*x = SubmitTaskResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[7]
+	mi := &file_backend_v1_backend_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1123,7 @@ func (x *SubmitTaskResponse) String() string {
 func (*SubmitTaskResponse) ProtoMessage() {}
 
 func (x *SubmitTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[7]
+	mi := &file_backend_v1_backend_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1136,7 @@ func (x *SubmitTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitTaskResponse.ProtoReflect.Descriptor instead.
 func (*SubmitTaskResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{7}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{9}
 }
 
 type CancelTaskRequest struct {
@@ -943,7 +1149,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_backend_v1_backend_proto_msgTypes[8]
+	mi := &file_backend_v1_backend_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1161,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[8]
+	mi := &file_backend_v1_backend_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1174,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{8}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CancelTaskRequest) GetLeadership() *Leadership {
@@ -993,7 +1199,7 @@ type CancelTaskResponse struct {
 
 func (x *CancelTaskResponse) Reset() {
 	*x = CancelTaskResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[9]
+	mi := &file_backend_v1_backend_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1211,7 @@ func (x *CancelTaskResponse) String() string {
 func (*CancelTaskResponse) ProtoMessage() {}
 
 func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[9]
+	mi := &file_backend_v1_backend_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1224,7 @@ func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{9}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{11}
 }
 
 type ProbeRequest struct {
@@ -1030,13 +1236,16 @@ type ProbeRequest struct {
 	CustomProperties map[string]string      `protobuf:"bytes,5,rep,name=custom_properties,json=customProperties,proto3" json:"custom_properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Partition        int32                  `protobuf:"varint,6,opt,name=partition,proto3" json:"partition,omitempty"`
 	Ranges           []*v1.OffsetRange      `protobuf:"bytes,7,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Contents of the files that custom_properties name as FILE:name.
+	Files           map[string][]byte `protobuf:"bytes,8,rep,name=files,proto3" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	ReadUncommitted bool              `protobuf:"varint,9,opt,name=read_uncommitted,json=readUncommitted,proto3" json:"read_uncommitted,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_backend_v1_backend_proto_msgTypes[10]
+	mi := &file_backend_v1_backend_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1257,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[10]
+	mi := &file_backend_v1_backend_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1270,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{10}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ProbeRequest) GetLeadership() *Leadership {
@@ -1113,6 +1322,20 @@ func (x *ProbeRequest) GetRanges() []*v1.OffsetRange {
 	return nil
 }
 
+func (x *ProbeRequest) GetFiles() map[string][]byte {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *ProbeRequest) GetReadUncommitted() bool {
+	if x != nil {
+		return x.ReadUncommitted
+	}
+	return false
+}
+
 // ProbeResponse divides the asked offsets: void and expired are proven, held
 // ones carry a record, the rest are not decided (at or above the last stable
 // offset, or not read in time).
@@ -1129,7 +1352,7 @@ type ProbeResponse struct {
 
 func (x *ProbeResponse) Reset() {
 	*x = ProbeResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[11]
+	mi := &file_backend_v1_backend_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1364,7 @@ func (x *ProbeResponse) String() string {
 func (*ProbeResponse) ProtoMessage() {}
 
 func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[11]
+	mi := &file_backend_v1_backend_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1377,7 @@ func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
 func (*ProbeResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{11}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ProbeResponse) GetVoid() []*v1.OffsetRange {
@@ -1192,6 +1415,629 @@ func (x *ProbeResponse) GetLastStableOffset() int64 {
 	return 0
 }
 
+type ReadRecordsRequest struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Brokers          []string               `protobuf:"bytes,1,rep,name=brokers,proto3" json:"brokers,omitempty"`
+	Topic            string                 `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
+	CustomProperties map[string]string      `protobuf:"bytes,3,rep,name=custom_properties,json=customProperties,proto3" json:"custom_properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Files            map[string][]byte      `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Where to begin in each partition; the others are not read.
+	Starts []*PartitionStart `protobuf:"bytes,5,rep,name=starts,proto3" json:"starts,omitempty"`
+	// Most records to read of all partitions.
+	Limit           int32 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	ReadUncommitted bool  `protobuf:"varint,7,opt,name=read_uncommitted,json=readUncommitted,proto3" json:"read_uncommitted,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ReadRecordsRequest) Reset() {
+	*x = ReadRecordsRequest{}
+	mi := &file_backend_v1_backend_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadRecordsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadRecordsRequest) ProtoMessage() {}
+
+func (x *ReadRecordsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadRecordsRequest.ProtoReflect.Descriptor instead.
+func (*ReadRecordsRequest) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ReadRecordsRequest) GetBrokers() []string {
+	if x != nil {
+		return x.Brokers
+	}
+	return nil
+}
+
+func (x *ReadRecordsRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ReadRecordsRequest) GetCustomProperties() map[string]string {
+	if x != nil {
+		return x.CustomProperties
+	}
+	return nil
+}
+
+func (x *ReadRecordsRequest) GetFiles() map[string][]byte {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *ReadRecordsRequest) GetStarts() []*PartitionStart {
+	if x != nil {
+		return x.Starts
+	}
+	return nil
+}
+
+func (x *ReadRecordsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ReadRecordsRequest) GetReadUncommitted() bool {
+	if x != nil {
+		return x.ReadUncommitted
+	}
+	return false
+}
+
+// ReadRecordsResponse has what was there, ordered by partition and offset.
+type ReadRecordsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Records       []*KafkaRecord         `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadRecordsResponse) Reset() {
+	*x = ReadRecordsResponse{}
+	mi := &file_backend_v1_backend_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadRecordsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadRecordsResponse) ProtoMessage() {}
+
+func (x *ReadRecordsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadRecordsResponse.ProtoReflect.Descriptor instead.
+func (*ReadRecordsResponse) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ReadRecordsResponse) GetRecords() []*KafkaRecord {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+type KafkaRecord struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Partition int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	Offset    int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Milliseconds since 1970.
+	TimestampMs int64  `protobuf:"varint,3,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
+	Key         []byte `protobuf:"bytes,4,opt,name=key,proto3,oneof" json:"key,omitempty"`
+	// Unset for a tombstone.
+	Value         []byte    `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	Headers       []*Header `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KafkaRecord) Reset() {
+	*x = KafkaRecord{}
+	mi := &file_backend_v1_backend_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KafkaRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KafkaRecord) ProtoMessage() {}
+
+func (x *KafkaRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KafkaRecord.ProtoReflect.Descriptor instead.
+func (*KafkaRecord) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *KafkaRecord) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *KafkaRecord) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *KafkaRecord) GetTimestampMs() int64 {
+	if x != nil {
+		return x.TimestampMs
+	}
+	return 0
+}
+
+func (x *KafkaRecord) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *KafkaRecord) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *KafkaRecord) GetHeaders() []*Header {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+type Header struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Header) Reset() {
+	*x = Header{}
+	mi := &file_backend_v1_backend_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Header) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Header) ProtoMessage() {}
+
+func (x *Header) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Header.ProtoReflect.Descriptor instead.
+func (*Header) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Header) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Header) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+type DryRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As a task would get it; the partitions say where to begin in either mode.
+	Task          *TaskSpec `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Limit         int32     `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRunRequest) Reset() {
+	*x = DryRunRequest{}
+	mi := &file_backend_v1_backend_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRunRequest) ProtoMessage() {}
+
+func (x *DryRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRunRequest.ProtoReflect.Descriptor instead.
+func (*DryRunRequest) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DryRunRequest) GetTask() *TaskSpec {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *DryRunRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// DryRunResponse has what became of each row, in the order of records.
+type DryRunResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*DryRunRow           `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	Counters      *v1.Counters           `protobuf:"bytes,2,opt,name=counters,proto3" json:"counters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRunResponse) Reset() {
+	*x = DryRunResponse{}
+	mi := &file_backend_v1_backend_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRunResponse) ProtoMessage() {}
+
+func (x *DryRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRunResponse.ProtoReflect.Descriptor instead.
+func (*DryRunResponse) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DryRunResponse) GetRows() []*DryRunRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *DryRunResponse) GetCounters() *v1.Counters {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+type DryRunRow struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Partition int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	Offset    int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Line      int32                  `protobuf:"varint,3,opt,name=line,proto3" json:"line,omitempty"`
+	Outcome   DryRunRow_Outcome      `protobuf:"varint,4,opt,name=outcome,proto3,enum=shoal.backend.v1.DryRunRow_Outcome" json:"outcome,omitempty"`
+	// Of an error row.
+	Column string `protobuf:"bytes,5,opt,name=column,proto3" json:"column,omitempty"`
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Start of the message, as text.
+	Raw string `protobuf:"bytes,7,opt,name=raw,proto3" json:"raw,omitempty"`
+	// Of a loaded row: the table's columns, in MySQL's text form.
+	Cells         []*Cell `protobuf:"bytes,8,rep,name=cells,proto3" json:"cells,omitempty"`
+	TableName     string  `protobuf:"bytes,9,opt,name=table_name,json=tableName,proto3" json:"table_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DryRunRow) Reset() {
+	*x = DryRunRow{}
+	mi := &file_backend_v1_backend_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DryRunRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DryRunRow) ProtoMessage() {}
+
+func (x *DryRunRow) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DryRunRow.ProtoReflect.Descriptor instead.
+func (*DryRunRow) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *DryRunRow) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *DryRunRow) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *DryRunRow) GetLine() int32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *DryRunRow) GetOutcome() DryRunRow_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return DryRunRow_OUTCOME_UNSPECIFIED
+}
+
+func (x *DryRunRow) GetColumn() string {
+	if x != nil {
+		return x.Column
+	}
+	return ""
+}
+
+func (x *DryRunRow) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DryRunRow) GetRaw() string {
+	if x != nil {
+		return x.Raw
+	}
+	return ""
+}
+
+func (x *DryRunRow) GetCells() []*Cell {
+	if x != nil {
+		return x.Cells
+	}
+	return nil
+}
+
+func (x *DryRunRow) GetTableName() string {
+	if x != nil {
+		return x.TableName
+	}
+	return ""
+}
+
+type DeliverDeadLettersRequest struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Leadership *Leadership            `protobuf:"bytes,1,opt,name=leadership,proto3" json:"leadership,omitempty"`
+	JobId      uint64                 `protobuf:"varint,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	JobName    string                 `protobuf:"bytes,3,opt,name=job_name,json=jobName,proto3" json:"job_name,omitempty"`
+	Load       *v1.RoutineLoad        `protobuf:"bytes,4,opt,name=load,proto3" json:"load,omitempty"`
+	Files      map[string][]byte      `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Error rowsets, relative to the warehouse, in the order of their txns.
+	Paths         []string `protobuf:"bytes,6,rep,name=paths,proto3" json:"paths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeliverDeadLettersRequest) Reset() {
+	*x = DeliverDeadLettersRequest{}
+	mi := &file_backend_v1_backend_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeliverDeadLettersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeliverDeadLettersRequest) ProtoMessage() {}
+
+func (x *DeliverDeadLettersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeliverDeadLettersRequest.ProtoReflect.Descriptor instead.
+func (*DeliverDeadLettersRequest) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *DeliverDeadLettersRequest) GetLeadership() *Leadership {
+	if x != nil {
+		return x.Leadership
+	}
+	return nil
+}
+
+func (x *DeliverDeadLettersRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *DeliverDeadLettersRequest) GetJobName() string {
+	if x != nil {
+		return x.JobName
+	}
+	return ""
+}
+
+func (x *DeliverDeadLettersRequest) GetLoad() *v1.RoutineLoad {
+	if x != nil {
+		return x.Load
+	}
+	return nil
+}
+
+func (x *DeliverDeadLettersRequest) GetFiles() map[string][]byte {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *DeliverDeadLettersRequest) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+type DeliverDeadLettersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Delivered     int64                  `protobuf:"varint,1,opt,name=delivered,proto3" json:"delivered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeliverDeadLettersResponse) Reset() {
+	*x = DeliverDeadLettersResponse{}
+	mi := &file_backend_v1_backend_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeliverDeadLettersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeliverDeadLettersResponse) ProtoMessage() {}
+
+func (x *DeliverDeadLettersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeliverDeadLettersResponse.ProtoReflect.Descriptor instead.
+func (*DeliverDeadLettersResponse) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *DeliverDeadLettersResponse) GetDelivered() int64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return 0
+}
+
 type QueryTable struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Db     string                 `protobuf:"bytes,1,opt,name=db,proto3" json:"db,omitempty"`
@@ -1208,7 +2054,7 @@ type QueryTable struct {
 
 func (x *QueryTable) Reset() {
 	*x = QueryTable{}
-	mi := &file_backend_v1_backend_proto_msgTypes[12]
+	mi := &file_backend_v1_backend_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +2066,7 @@ func (x *QueryTable) String() string {
 func (*QueryTable) ProtoMessage() {}
 
 func (x *QueryTable) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[12]
+	mi := &file_backend_v1_backend_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +2079,7 @@ func (x *QueryTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryTable.ProtoReflect.Descriptor instead.
 func (*QueryTable) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{12}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *QueryTable) GetDb() string {
@@ -1280,7 +2126,7 @@ type InlineRow struct {
 
 func (x *InlineRow) Reset() {
 	*x = InlineRow{}
-	mi := &file_backend_v1_backend_proto_msgTypes[13]
+	mi := &file_backend_v1_backend_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +2138,7 @@ func (x *InlineRow) String() string {
 func (*InlineRow) ProtoMessage() {}
 
 func (x *InlineRow) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[13]
+	mi := &file_backend_v1_backend_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +2151,7 @@ func (x *InlineRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InlineRow.ProtoReflect.Descriptor instead.
 func (*InlineRow) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{13}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *InlineRow) GetCells() []*Cell {
@@ -1324,7 +2170,7 @@ type Cell struct {
 
 func (x *Cell) Reset() {
 	*x = Cell{}
-	mi := &file_backend_v1_backend_proto_msgTypes[14]
+	mi := &file_backend_v1_backend_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +2182,7 @@ func (x *Cell) String() string {
 func (*Cell) ProtoMessage() {}
 
 func (x *Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[14]
+	mi := &file_backend_v1_backend_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +2195,7 @@ func (x *Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cell.ProtoReflect.Descriptor instead.
 func (*Cell) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{14}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Cell) GetValue() []byte {
@@ -1374,7 +2220,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_backend_v1_backend_proto_msgTypes[15]
+	mi := &file_backend_v1_backend_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +2232,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[15]
+	mi := &file_backend_v1_backend_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +2245,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{15}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -1448,7 +2294,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_backend_v1_backend_proto_msgTypes[16]
+	mi := &file_backend_v1_backend_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +2306,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[16]
+	mi := &file_backend_v1_backend_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +2319,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{16}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *QueryError) GetKind() QueryError_Kind {
@@ -1496,7 +2342,7 @@ type QueryResponse struct {
 
 func (x *QueryResponse) Reset() {
 	*x = QueryResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[17]
+	mi := &file_backend_v1_backend_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +2354,7 @@ func (x *QueryResponse) String() string {
 func (*QueryResponse) ProtoMessage() {}
 
 func (x *QueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[17]
+	mi := &file_backend_v1_backend_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +2367,7 @@ func (x *QueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryResponse.ProtoReflect.Descriptor instead.
 func (*QueryResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{17}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *QueryResponse) GetBody() isQueryResponse_Body {
@@ -1576,7 +2422,7 @@ type ResultColumn struct {
 
 func (x *ResultColumn) Reset() {
 	*x = ResultColumn{}
-	mi := &file_backend_v1_backend_proto_msgTypes[18]
+	mi := &file_backend_v1_backend_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +2434,7 @@ func (x *ResultColumn) String() string {
 func (*ResultColumn) ProtoMessage() {}
 
 func (x *ResultColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[18]
+	mi := &file_backend_v1_backend_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +2447,7 @@ func (x *ResultColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumn.ProtoReflect.Descriptor instead.
 func (*ResultColumn) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{18}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ResultColumn) GetName() string {
@@ -1627,7 +2473,7 @@ type ResultSchema struct {
 
 func (x *ResultSchema) Reset() {
 	*x = ResultSchema{}
-	mi := &file_backend_v1_backend_proto_msgTypes[19]
+	mi := &file_backend_v1_backend_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +2485,7 @@ func (x *ResultSchema) String() string {
 func (*ResultSchema) ProtoMessage() {}
 
 func (x *ResultSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[19]
+	mi := &file_backend_v1_backend_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +2498,7 @@ func (x *ResultSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultSchema.ProtoReflect.Descriptor instead.
 func (*ResultSchema) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{19}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResultSchema) GetColumns() []*ResultColumn {
@@ -1674,7 +2520,7 @@ type RowBatch struct {
 
 func (x *RowBatch) Reset() {
 	*x = RowBatch{}
-	mi := &file_backend_v1_backend_proto_msgTypes[20]
+	mi := &file_backend_v1_backend_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +2532,7 @@ func (x *RowBatch) String() string {
 func (*RowBatch) ProtoMessage() {}
 
 func (x *RowBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[20]
+	mi := &file_backend_v1_backend_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +2545,7 @@ func (x *RowBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowBatch.ProtoReflect.Descriptor instead.
 func (*RowBatch) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{20}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RowBatch) GetData() []byte {
@@ -1781,7 +2627,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x10PHASE_COMMITTING\x10\x04\x12\x17\n" +
 	"\x13PHASE_ACKNOWLEDGING\x10\x05\x12\x15\n" +
 	"\x11PHASE_BACKING_OFF\x10\x06\x12\x12\n" +
-	"\x0ePHASE_DRAINING\x10\a\"\xc9\x03\n" +
+	"\x0ePHASE_DRAINING\x10\a\"\xb7\x05\n" +
 	"\bTaskSpec\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\x04R\x06taskId\x12\x14\n" +
@@ -1801,7 +2647,24 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"generation\x18\f \x01(\rR\n" +
 	"generation\x12(\n" +
 	"\x10lock_duration_ms\x18\r \x01(\x03R\x0elockDurationMs\x12\x1b\n" +
-	"\tmember_id\x18\x0e \x01(\tR\bmemberId\"\x81\x01\n" +
+	"\tmember_id\x18\x0e \x01(\tR\bmemberId\x12@\n" +
+	"\n" +
+	"partitions\x18\x0f \x03(\v2 .shoal.backend.v1.PartitionStartR\n" +
+	"partitions\x123\n" +
+	"\x06tables\x18\x10 \x03(\v2\x1b.shoal.backend.v1.TaskTableR\x06tables\x12;\n" +
+	"\x05files\x18\x11 \x03(\v2%.shoal.backend.v1.TaskSpec.FilesEntryR\x05files\x1a8\n" +
+	"\n" +
+	"FilesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"a\n" +
+	"\x0ePartitionStart\x12\x19\n" +
+	"\btopic_id\x18\x01 \x01(\fR\atopicId\x12\x1c\n" +
+	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\x03R\x06offset\"j\n" +
+	"\tTaskTable\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12.\n" +
+	"\x06schema\x18\x03 \x01(\v2\x16.shoal.types.v1.SchemaR\x06schema\"\x81\x01\n" +
 	"\x11SubmitTaskRequest\x12<\n" +
 	"\n" +
 	"leadership\x18\x01 \x01(\v2\x1c.shoal.backend.v1.LeadershipR\n" +
@@ -1813,7 +2676,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"leadership\x18\x01 \x01(\v2\x1c.shoal.backend.v1.LeadershipR\n" +
 	"leadership\x12-\n" +
 	"\x04task\x18\x02 \x01(\v2\x19.shoal.backend.v1.TaskRefR\x04task\"\x14\n" +
-	"\x12CancelTaskResponse\"\x92\x03\n" +
+	"\x12CancelTaskResponse\"\xb8\x04\n" +
 	"\fProbeRequest\x12<\n" +
 	"\n" +
 	"leadership\x18\x01 \x01(\v2\x1c.shoal.backend.v1.LeadershipR\n" +
@@ -1823,16 +2686,89 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\btopic_id\x18\x04 \x01(\fR\atopicId\x12a\n" +
 	"\x11custom_properties\x18\x05 \x03(\v24.shoal.backend.v1.ProbeRequest.CustomPropertiesEntryR\x10customProperties\x12\x1c\n" +
 	"\tpartition\x18\x06 \x01(\x05R\tpartition\x123\n" +
-	"\x06ranges\x18\a \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x06ranges\x1aC\n" +
+	"\x06ranges\x18\a \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x06ranges\x12?\n" +
+	"\x05files\x18\b \x03(\v2).shoal.backend.v1.ProbeRequest.FilesEntryR\x05files\x12)\n" +
+	"\x10read_uncommitted\x18\t \x01(\bR\x0freadUncommitted\x1aC\n" +
 	"\x15CustomPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"FilesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xf3\x01\n" +
 	"\rProbeResponse\x12/\n" +
 	"\x04void\x18\x01 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x04void\x125\n" +
 	"\aexpired\x18\x02 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\aexpired\x12/\n" +
 	"\x04held\x18\x03 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x04held\x12\x1b\n" +
 	"\tlog_start\x18\x04 \x01(\x03R\blogStart\x12,\n" +
-	"\x12last_stable_offset\x18\x05 \x01(\x03R\x10lastStableOffset\"\xa7\x01\n" +
+	"\x12last_stable_offset\x18\x05 \x01(\x03R\x10lastStableOffset\"\xee\x03\n" +
+	"\x12ReadRecordsRequest\x12\x18\n" +
+	"\abrokers\x18\x01 \x03(\tR\abrokers\x12\x14\n" +
+	"\x05topic\x18\x02 \x01(\tR\x05topic\x12g\n" +
+	"\x11custom_properties\x18\x03 \x03(\v2:.shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntryR\x10customProperties\x12E\n" +
+	"\x05files\x18\x04 \x03(\v2/.shoal.backend.v1.ReadRecordsRequest.FilesEntryR\x05files\x128\n" +
+	"\x06starts\x18\x05 \x03(\v2 .shoal.backend.v1.PartitionStartR\x06starts\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\x05R\x05limit\x12)\n" +
+	"\x10read_uncommitted\x18\a \x01(\bR\x0freadUncommitted\x1aC\n" +
+	"\x15CustomPropertiesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"FilesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"N\n" +
+	"\x13ReadRecordsResponse\x127\n" +
+	"\arecords\x18\x01 \x03(\v2\x1d.shoal.backend.v1.KafkaRecordR\arecords\"\xde\x01\n" +
+	"\vKafkaRecord\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12!\n" +
+	"\ftimestamp_ms\x18\x03 \x01(\x03R\vtimestampMs\x12\x15\n" +
+	"\x03key\x18\x04 \x01(\fH\x00R\x03key\x88\x01\x01\x12\x19\n" +
+	"\x05value\x18\x05 \x01(\fH\x01R\x05value\x88\x01\x01\x122\n" +
+	"\aheaders\x18\x06 \x03(\v2\x18.shoal.backend.v1.HeaderR\aheadersB\x06\n" +
+	"\x04_keyB\b\n" +
+	"\x06_value\"2\n" +
+	"\x06Header\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"U\n" +
+	"\rDryRunRequest\x12.\n" +
+	"\x04task\x18\x01 \x01(\v2\x1a.shoal.backend.v1.TaskSpecR\x04task\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\"w\n" +
+	"\x0eDryRunResponse\x12/\n" +
+	"\x04rows\x18\x01 \x03(\v2\x1b.shoal.backend.v1.DryRunRowR\x04rows\x124\n" +
+	"\bcounters\x18\x02 \x01(\v2\x18.shoal.types.v1.CountersR\bcounters\"\x99\x03\n" +
+	"\tDryRunRow\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x12\n" +
+	"\x04line\x18\x03 \x01(\x05R\x04line\x12=\n" +
+	"\aoutcome\x18\x04 \x01(\x0e2#.shoal.backend.v1.DryRunRow.OutcomeR\aoutcome\x12\x16\n" +
+	"\x06column\x18\x05 \x01(\tR\x06column\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x10\n" +
+	"\x03raw\x18\a \x01(\tR\x03raw\x12,\n" +
+	"\x05cells\x18\b \x03(\v2\x16.shoal.backend.v1.CellR\x05cells\x12\x1d\n" +
+	"\n" +
+	"table_name\x18\t \x01(\tR\ttableName\"t\n" +
+	"\aOutcome\x12\x17\n" +
+	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eOUTCOME_LOADED\x10\x01\x12\x11\n" +
+	"\rOUTCOME_ERROR\x10\x02\x12\x16\n" +
+	"\x12OUTCOME_UNSELECTED\x10\x03\x12\x11\n" +
+	"\rOUTCOME_EMPTY\x10\x04\"\xda\x02\n" +
+	"\x19DeliverDeadLettersRequest\x12<\n" +
+	"\n" +
+	"leadership\x18\x01 \x01(\v2\x1c.shoal.backend.v1.LeadershipR\n" +
+	"leadership\x12\x15\n" +
+	"\x06job_id\x18\x02 \x01(\x04R\x05jobId\x12\x19\n" +
+	"\bjob_name\x18\x03 \x01(\tR\ajobName\x12/\n" +
+	"\x04load\x18\x04 \x01(\v2\x1b.shoal.types.v1.RoutineLoadR\x04load\x12L\n" +
+	"\x05files\x18\x05 \x03(\v26.shoal.backend.v1.DeliverDeadLettersRequest.FilesEntryR\x05files\x12\x14\n" +
+	"\x05paths\x18\x06 \x03(\tR\x05paths\x1a8\n" +
+	"\n" +
+	"FilesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\":\n" +
+	"\x1aDeliverDeadLettersResponse\x12\x1c\n" +
+	"\tdelivered\x18\x01 \x01(\x03R\tdelivered\"\xa7\x01\n" +
 	"\n" +
 	"QueryTable\x12\x0e\n" +
 	"\x02db\x18\x01 \x01(\tR\x02db\x12\x12\n" +
@@ -1881,14 +2817,17 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x16TROUBLE_KIND_WAREHOUSE\x10\x03\x12\x19\n" +
 	"\x15TROUBLE_KIND_FRONTEND\x10\x04\x12\x18\n" +
 	"\x14TROUBLE_KIND_REFUSED\x10\x05\x12\x19\n" +
-	"\x15TROUBLE_KIND_INTERNAL\x10\x062\xae\x03\n" +
+	"\x15TROUBLE_KIND_INTERNAL\x10\x062\xc8\x05\n" +
 	"\x0eBackendService\x12T\n" +
 	"\tHeartbeat\x12\".shoal.backend.v1.HeartbeatRequest\x1a#.shoal.backend.v1.HeartbeatResponse\x12W\n" +
 	"\n" +
 	"SubmitTask\x12#.shoal.backend.v1.SubmitTaskRequest\x1a$.shoal.backend.v1.SubmitTaskResponse\x12W\n" +
 	"\n" +
 	"CancelTask\x12#.shoal.backend.v1.CancelTaskRequest\x1a$.shoal.backend.v1.CancelTaskResponse\x12H\n" +
-	"\x05Probe\x12\x1e.shoal.backend.v1.ProbeRequest\x1a\x1f.shoal.backend.v1.ProbeResponse\x12J\n" +
+	"\x05Probe\x12\x1e.shoal.backend.v1.ProbeRequest\x1a\x1f.shoal.backend.v1.ProbeResponse\x12Z\n" +
+	"\vReadRecords\x12$.shoal.backend.v1.ReadRecordsRequest\x1a%.shoal.backend.v1.ReadRecordsResponse\x12K\n" +
+	"\x06DryRun\x12\x1f.shoal.backend.v1.DryRunRequest\x1a .shoal.backend.v1.DryRunResponse\x12o\n" +
+	"\x12DeliverDeadLetters\x12+.shoal.backend.v1.DeliverDeadLettersRequest\x1a,.shoal.backend.v1.DeliverDeadLettersResponse\x12J\n" +
 	"\x05Query\x12\x1e.shoal.backend.v1.QueryRequest\x1a\x1f.shoal.backend.v1.QueryResponse0\x01B\"Z shoal/proto/backend/v1;backendv1b\x06proto3"
 
 var (
@@ -1903,81 +2842,123 @@ func file_backend_v1_backend_proto_rawDescGZIP() []byte {
 	return file_backend_v1_backend_proto_rawDescData
 }
 
-var file_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_backend_v1_backend_proto_goTypes = []any{
-	(TroubleKind)(0),           // 0: shoal.backend.v1.TroubleKind
-	(TaskStatus_Phase)(0),      // 1: shoal.backend.v1.TaskStatus.Phase
-	(QueryError_Kind)(0),       // 2: shoal.backend.v1.QueryError.Kind
-	(*Leadership)(nil),         // 3: shoal.backend.v1.Leadership
-	(*TaskRef)(nil),            // 4: shoal.backend.v1.TaskRef
-	(*HeartbeatRequest)(nil),   // 5: shoal.backend.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),  // 6: shoal.backend.v1.HeartbeatResponse
-	(*TaskStatus)(nil),         // 7: shoal.backend.v1.TaskStatus
-	(*TaskSpec)(nil),           // 8: shoal.backend.v1.TaskSpec
-	(*SubmitTaskRequest)(nil),  // 9: shoal.backend.v1.SubmitTaskRequest
-	(*SubmitTaskResponse)(nil), // 10: shoal.backend.v1.SubmitTaskResponse
-	(*CancelTaskRequest)(nil),  // 11: shoal.backend.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil), // 12: shoal.backend.v1.CancelTaskResponse
-	(*ProbeRequest)(nil),       // 13: shoal.backend.v1.ProbeRequest
-	(*ProbeResponse)(nil),      // 14: shoal.backend.v1.ProbeResponse
-	(*QueryTable)(nil),         // 15: shoal.backend.v1.QueryTable
-	(*InlineRow)(nil),          // 16: shoal.backend.v1.InlineRow
-	(*Cell)(nil),               // 17: shoal.backend.v1.Cell
-	(*QueryRequest)(nil),       // 18: shoal.backend.v1.QueryRequest
-	(*QueryError)(nil),         // 19: shoal.backend.v1.QueryError
-	(*QueryResponse)(nil),      // 20: shoal.backend.v1.QueryResponse
-	(*ResultColumn)(nil),       // 21: shoal.backend.v1.ResultColumn
-	(*ResultSchema)(nil),       // 22: shoal.backend.v1.ResultSchema
-	(*RowBatch)(nil),           // 23: shoal.backend.v1.RowBatch
-	nil,                        // 24: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	(*v1.Schema)(nil),          // 25: shoal.types.v1.Schema
-	(*v1.RoutineLoad)(nil),     // 26: shoal.types.v1.RoutineLoad
-	(*v1.OffsetRange)(nil),     // 27: shoal.types.v1.OffsetRange
+	(TroubleKind)(0),                   // 0: shoal.backend.v1.TroubleKind
+	(TaskStatus_Phase)(0),              // 1: shoal.backend.v1.TaskStatus.Phase
+	(DryRunRow_Outcome)(0),             // 2: shoal.backend.v1.DryRunRow.Outcome
+	(QueryError_Kind)(0),               // 3: shoal.backend.v1.QueryError.Kind
+	(*Leadership)(nil),                 // 4: shoal.backend.v1.Leadership
+	(*TaskRef)(nil),                    // 5: shoal.backend.v1.TaskRef
+	(*HeartbeatRequest)(nil),           // 6: shoal.backend.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),          // 7: shoal.backend.v1.HeartbeatResponse
+	(*TaskStatus)(nil),                 // 8: shoal.backend.v1.TaskStatus
+	(*TaskSpec)(nil),                   // 9: shoal.backend.v1.TaskSpec
+	(*PartitionStart)(nil),             // 10: shoal.backend.v1.PartitionStart
+	(*TaskTable)(nil),                  // 11: shoal.backend.v1.TaskTable
+	(*SubmitTaskRequest)(nil),          // 12: shoal.backend.v1.SubmitTaskRequest
+	(*SubmitTaskResponse)(nil),         // 13: shoal.backend.v1.SubmitTaskResponse
+	(*CancelTaskRequest)(nil),          // 14: shoal.backend.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),         // 15: shoal.backend.v1.CancelTaskResponse
+	(*ProbeRequest)(nil),               // 16: shoal.backend.v1.ProbeRequest
+	(*ProbeResponse)(nil),              // 17: shoal.backend.v1.ProbeResponse
+	(*ReadRecordsRequest)(nil),         // 18: shoal.backend.v1.ReadRecordsRequest
+	(*ReadRecordsResponse)(nil),        // 19: shoal.backend.v1.ReadRecordsResponse
+	(*KafkaRecord)(nil),                // 20: shoal.backend.v1.KafkaRecord
+	(*Header)(nil),                     // 21: shoal.backend.v1.Header
+	(*DryRunRequest)(nil),              // 22: shoal.backend.v1.DryRunRequest
+	(*DryRunResponse)(nil),             // 23: shoal.backend.v1.DryRunResponse
+	(*DryRunRow)(nil),                  // 24: shoal.backend.v1.DryRunRow
+	(*DeliverDeadLettersRequest)(nil),  // 25: shoal.backend.v1.DeliverDeadLettersRequest
+	(*DeliverDeadLettersResponse)(nil), // 26: shoal.backend.v1.DeliverDeadLettersResponse
+	(*QueryTable)(nil),                 // 27: shoal.backend.v1.QueryTable
+	(*InlineRow)(nil),                  // 28: shoal.backend.v1.InlineRow
+	(*Cell)(nil),                       // 29: shoal.backend.v1.Cell
+	(*QueryRequest)(nil),               // 30: shoal.backend.v1.QueryRequest
+	(*QueryError)(nil),                 // 31: shoal.backend.v1.QueryError
+	(*QueryResponse)(nil),              // 32: shoal.backend.v1.QueryResponse
+	(*ResultColumn)(nil),               // 33: shoal.backend.v1.ResultColumn
+	(*ResultSchema)(nil),               // 34: shoal.backend.v1.ResultSchema
+	(*RowBatch)(nil),                   // 35: shoal.backend.v1.RowBatch
+	nil,                                // 36: shoal.backend.v1.TaskSpec.FilesEntry
+	nil,                                // 37: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	nil,                                // 38: shoal.backend.v1.ProbeRequest.FilesEntry
+	nil,                                // 39: shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
+	nil,                                // 40: shoal.backend.v1.ReadRecordsRequest.FilesEntry
+	nil,                                // 41: shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
+	(*v1.Schema)(nil),                  // 42: shoal.types.v1.Schema
+	(*v1.RoutineLoad)(nil),             // 43: shoal.types.v1.RoutineLoad
+	(*v1.OffsetRange)(nil),             // 44: shoal.types.v1.OffsetRange
+	(*v1.Counters)(nil),                // 45: shoal.types.v1.Counters
 }
 var file_backend_v1_backend_proto_depIdxs = []int32{
-	3,  // 0: shoal.backend.v1.HeartbeatRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	4,  // 1: shoal.backend.v1.HeartbeatRequest.tasks:type_name -> shoal.backend.v1.TaskRef
-	7,  // 2: shoal.backend.v1.HeartbeatResponse.tasks:type_name -> shoal.backend.v1.TaskStatus
-	4,  // 3: shoal.backend.v1.HeartbeatResponse.lacking:type_name -> shoal.backend.v1.TaskRef
-	4,  // 4: shoal.backend.v1.TaskStatus.task:type_name -> shoal.backend.v1.TaskRef
+	4,  // 0: shoal.backend.v1.HeartbeatRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	5,  // 1: shoal.backend.v1.HeartbeatRequest.tasks:type_name -> shoal.backend.v1.TaskRef
+	8,  // 2: shoal.backend.v1.HeartbeatResponse.tasks:type_name -> shoal.backend.v1.TaskStatus
+	5,  // 3: shoal.backend.v1.HeartbeatResponse.lacking:type_name -> shoal.backend.v1.TaskRef
+	5,  // 4: shoal.backend.v1.TaskStatus.task:type_name -> shoal.backend.v1.TaskRef
 	1,  // 5: shoal.backend.v1.TaskStatus.phase:type_name -> shoal.backend.v1.TaskStatus.Phase
 	0,  // 6: shoal.backend.v1.TaskStatus.trouble_kind:type_name -> shoal.backend.v1.TroubleKind
-	25, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
-	26, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
-	3,  // 9: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	8,  // 10: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
-	3,  // 11: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	4,  // 12: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
-	3,  // 13: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	24, // 14: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	27, // 15: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
-	27, // 16: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
-	27, // 17: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
-	27, // 18: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
-	25, // 19: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
-	16, // 20: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
-	17, // 21: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
-	15, // 22: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
-	2,  // 23: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
-	22, // 24: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
-	23, // 25: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
-	21, // 26: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
-	5,  // 27: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
-	9,  // 28: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
-	11, // 29: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
-	13, // 30: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
-	18, // 31: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
-	6,  // 32: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
-	10, // 33: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
-	12, // 34: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
-	14, // 35: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
-	20, // 36: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
-	32, // [32:37] is the sub-list for method output_type
-	27, // [27:32] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	42, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
+	43, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
+	10, // 9: shoal.backend.v1.TaskSpec.partitions:type_name -> shoal.backend.v1.PartitionStart
+	11, // 10: shoal.backend.v1.TaskSpec.tables:type_name -> shoal.backend.v1.TaskTable
+	36, // 11: shoal.backend.v1.TaskSpec.files:type_name -> shoal.backend.v1.TaskSpec.FilesEntry
+	42, // 12: shoal.backend.v1.TaskTable.schema:type_name -> shoal.types.v1.Schema
+	4,  // 13: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	9,  // 14: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
+	4,  // 15: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	5,  // 16: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
+	4,  // 17: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	37, // 18: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	44, // 19: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
+	38, // 20: shoal.backend.v1.ProbeRequest.files:type_name -> shoal.backend.v1.ProbeRequest.FilesEntry
+	44, // 21: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
+	44, // 22: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
+	44, // 23: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
+	39, // 24: shoal.backend.v1.ReadRecordsRequest.custom_properties:type_name -> shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
+	40, // 25: shoal.backend.v1.ReadRecordsRequest.files:type_name -> shoal.backend.v1.ReadRecordsRequest.FilesEntry
+	10, // 26: shoal.backend.v1.ReadRecordsRequest.starts:type_name -> shoal.backend.v1.PartitionStart
+	20, // 27: shoal.backend.v1.ReadRecordsResponse.records:type_name -> shoal.backend.v1.KafkaRecord
+	21, // 28: shoal.backend.v1.KafkaRecord.headers:type_name -> shoal.backend.v1.Header
+	9,  // 29: shoal.backend.v1.DryRunRequest.task:type_name -> shoal.backend.v1.TaskSpec
+	24, // 30: shoal.backend.v1.DryRunResponse.rows:type_name -> shoal.backend.v1.DryRunRow
+	45, // 31: shoal.backend.v1.DryRunResponse.counters:type_name -> shoal.types.v1.Counters
+	2,  // 32: shoal.backend.v1.DryRunRow.outcome:type_name -> shoal.backend.v1.DryRunRow.Outcome
+	29, // 33: shoal.backend.v1.DryRunRow.cells:type_name -> shoal.backend.v1.Cell
+	4,  // 34: shoal.backend.v1.DeliverDeadLettersRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	43, // 35: shoal.backend.v1.DeliverDeadLettersRequest.load:type_name -> shoal.types.v1.RoutineLoad
+	41, // 36: shoal.backend.v1.DeliverDeadLettersRequest.files:type_name -> shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
+	42, // 37: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
+	28, // 38: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
+	29, // 39: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
+	27, // 40: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
+	3,  // 41: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
+	34, // 42: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
+	35, // 43: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
+	33, // 44: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
+	6,  // 45: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
+	12, // 46: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
+	14, // 47: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
+	16, // 48: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
+	18, // 49: shoal.backend.v1.BackendService.ReadRecords:input_type -> shoal.backend.v1.ReadRecordsRequest
+	22, // 50: shoal.backend.v1.BackendService.DryRun:input_type -> shoal.backend.v1.DryRunRequest
+	25, // 51: shoal.backend.v1.BackendService.DeliverDeadLetters:input_type -> shoal.backend.v1.DeliverDeadLettersRequest
+	30, // 52: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
+	7,  // 53: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
+	13, // 54: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
+	15, // 55: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
+	17, // 56: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
+	19, // 57: shoal.backend.v1.BackendService.ReadRecords:output_type -> shoal.backend.v1.ReadRecordsResponse
+	23, // 58: shoal.backend.v1.BackendService.DryRun:output_type -> shoal.backend.v1.DryRunResponse
+	26, // 59: shoal.backend.v1.BackendService.DeliverDeadLetters:output_type -> shoal.backend.v1.DeliverDeadLettersResponse
+	32, // 60: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
+	53, // [53:61] is the sub-list for method output_type
+	45, // [45:53] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_backend_v1_backend_proto_init() }
@@ -1985,8 +2966,9 @@ func file_backend_v1_backend_proto_init() {
 	if File_backend_v1_backend_proto != nil {
 		return
 	}
-	file_backend_v1_backend_proto_msgTypes[14].OneofWrappers = []any{}
-	file_backend_v1_backend_proto_msgTypes[17].OneofWrappers = []any{
+	file_backend_v1_backend_proto_msgTypes[16].OneofWrappers = []any{}
+	file_backend_v1_backend_proto_msgTypes[25].OneofWrappers = []any{}
+	file_backend_v1_backend_proto_msgTypes[28].OneofWrappers = []any{
 		(*QueryResponse_Schema)(nil),
 		(*QueryResponse_Rows)(nil),
 	}
@@ -1995,8 +2977,8 @@ func file_backend_v1_backend_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_backend_v1_backend_proto_rawDesc), len(file_backend_v1_backend_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   22,
+			NumEnums:      4,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,11 +21,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	BackendService_Heartbeat_FullMethodName  = "/shoal.backend.v1.BackendService/Heartbeat"
-	BackendService_SubmitTask_FullMethodName = "/shoal.backend.v1.BackendService/SubmitTask"
-	BackendService_CancelTask_FullMethodName = "/shoal.backend.v1.BackendService/CancelTask"
-	BackendService_Probe_FullMethodName      = "/shoal.backend.v1.BackendService/Probe"
-	BackendService_Query_FullMethodName      = "/shoal.backend.v1.BackendService/Query"
+	BackendService_Heartbeat_FullMethodName          = "/shoal.backend.v1.BackendService/Heartbeat"
+	BackendService_SubmitTask_FullMethodName         = "/shoal.backend.v1.BackendService/SubmitTask"
+	BackendService_CancelTask_FullMethodName         = "/shoal.backend.v1.BackendService/CancelTask"
+	BackendService_Probe_FullMethodName              = "/shoal.backend.v1.BackendService/Probe"
+	BackendService_ReadRecords_FullMethodName        = "/shoal.backend.v1.BackendService/ReadRecords"
+	BackendService_DryRun_FullMethodName             = "/shoal.backend.v1.BackendService/DryRun"
+	BackendService_DeliverDeadLetters_FullMethodName = "/shoal.backend.v1.BackendService/DeliverDeadLetters"
+	BackendService_Query_FullMethodName              = "/shoal.backend.v1.BackendService/Query"
 )
 
 // BackendServiceClient is the client API for BackendService service.
@@ -46,6 +49,13 @@ type BackendServiceClient interface {
 	// Probe reads offsets of one partition by plain fetches and tells what they
 	// hold. It proves what is void or expired; it loads nothing.
 	Probe(ctx context.Context, in *ProbeRequest, opts ...grpc.CallOption) (*ProbeResponse, error)
+	// ReadRecords reads a few records by plain fetches, for people to look at.
+	ReadRecords(ctx context.Context, in *ReadRecordsRequest, opts ...grpc.CallOption) (*ReadRecordsResponse, error)
+	// DryRun takes a few records through a job's mapping and writes nothing.
+	DryRun(ctx context.Context, in *DryRunRequest, opts ...grpc.CallOption) (*DryRunResponse, error)
+	// DeliverDeadLetters produces the error rows of some files to a topic, in
+	// order, and answers when the broker has all of them.
+	DeliverDeadLetters(ctx context.Context, in *DeliverDeadLettersRequest, opts ...grpc.CallOption) (*DeliverDeadLettersResponse, error)
 	// Query answers a SELECT over the given tables. Ends when the caller's
 	// context does.
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error)
@@ -99,6 +109,36 @@ func (c *backendServiceClient) Probe(ctx context.Context, in *ProbeRequest, opts
 	return out, nil
 }
 
+func (c *backendServiceClient) ReadRecords(ctx context.Context, in *ReadRecordsRequest, opts ...grpc.CallOption) (*ReadRecordsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadRecordsResponse)
+	err := c.cc.Invoke(ctx, BackendService_ReadRecords_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *backendServiceClient) DryRun(ctx context.Context, in *DryRunRequest, opts ...grpc.CallOption) (*DryRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DryRunResponse)
+	err := c.cc.Invoke(ctx, BackendService_DryRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *backendServiceClient) DeliverDeadLetters(ctx context.Context, in *DeliverDeadLettersRequest, opts ...grpc.CallOption) (*DeliverDeadLettersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeliverDeadLettersResponse)
+	err := c.cc.Invoke(ctx, BackendService_DeliverDeadLetters_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *backendServiceClient) Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &BackendService_ServiceDesc.Streams[0], BackendService_Query_FullMethodName, cOpts...)
@@ -136,6 +176,13 @@ type BackendServiceServer interface {
 	// Probe reads offsets of one partition by plain fetches and tells what they
 	// hold. It proves what is void or expired; it loads nothing.
 	Probe(context.Context, *ProbeRequest) (*ProbeResponse, error)
+	// ReadRecords reads a few records by plain fetches, for people to look at.
+	ReadRecords(context.Context, *ReadRecordsRequest) (*ReadRecordsResponse, error)
+	// DryRun takes a few records through a job's mapping and writes nothing.
+	DryRun(context.Context, *DryRunRequest) (*DryRunResponse, error)
+	// DeliverDeadLetters produces the error rows of some files to a topic, in
+	// order, and answers when the broker has all of them.
+	DeliverDeadLetters(context.Context, *DeliverDeadLettersRequest) (*DeliverDeadLettersResponse, error)
 	// Query answers a SELECT over the given tables. Ends when the caller's
 	// context does.
 	Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error
@@ -160,6 +207,15 @@ func (UnimplementedBackendServiceServer) CancelTask(context.Context, *CancelTask
 }
 func (UnimplementedBackendServiceServer) Probe(context.Context, *ProbeRequest) (*ProbeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Probe not implemented")
+}
+func (UnimplementedBackendServiceServer) ReadRecords(context.Context, *ReadRecordsRequest) (*ReadRecordsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadRecords not implemented")
+}
+func (UnimplementedBackendServiceServer) DryRun(context.Context, *DryRunRequest) (*DryRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DryRun not implemented")
+}
+func (UnimplementedBackendServiceServer) DeliverDeadLetters(context.Context, *DeliverDeadLettersRequest) (*DeliverDeadLettersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeliverDeadLetters not implemented")
 }
 func (UnimplementedBackendServiceServer) Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error {
 	return status.Error(codes.Unimplemented, "method Query not implemented")
@@ -257,6 +313,60 @@ func _BackendService_Probe_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _BackendService_ReadRecords_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadRecordsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServiceServer).ReadRecords(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BackendService_ReadRecords_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServiceServer).ReadRecords(ctx, req.(*ReadRecordsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _BackendService_DryRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DryRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServiceServer).DryRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BackendService_DryRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServiceServer).DryRun(ctx, req.(*DryRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _BackendService_DeliverDeadLetters_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeliverDeadLettersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServiceServer).DeliverDeadLetters(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BackendService_DeliverDeadLetters_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServiceServer).DeliverDeadLetters(ctx, req.(*DeliverDeadLettersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _BackendService_Query_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(QueryRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -290,6 +400,18 @@ var BackendService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Probe",
 			Handler:    _BackendService_Probe_Handler,
+		},
+		{
+			MethodName: "ReadRecords",
+			Handler:    _BackendService_ReadRecords_Handler,
+		},
+		{
+			MethodName: "DryRun",
+			Handler:    _BackendService_DryRun_Handler,
+		},
+		{
+			MethodName: "DeliverDeadLetters",
+			Handler:    _BackendService_DeliverDeadLetters_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -316,7 +316,10 @@ type CommitTxnRequest struct {
 	Partitions  []*v1.PartitionOffsets `protobuf:"bytes,12,rep,name=partitions,proto3" json:"partitions,omitempty"`
 	Counters    *v1.Counters           `protobuf:"bytes,13,opt,name=counters,proto3" json:"counters,omitempty"`
 	// First few error rows, for SHOW and the reason of a pause.
-	Samples       []*ErrorSample `protobuf:"bytes,14,rep,name=samples,proto3" json:"samples,omitempty"`
+	Samples []*ErrorSample `protobuf:"bytes,14,rep,name=samples,proto3" json:"samples,omitempty"`
+	// Of a multi-table job, one for each table that gets rows; table_id,
+	// schema_version and rowset are then unset. All become visible together.
+	Tables        []*TableRows `protobuf:"bytes,15,rep,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -449,6 +452,74 @@ func (x *CommitTxnRequest) GetSamples() []*ErrorSample {
 	return nil
 }
 
+func (x *CommitTxnRequest) GetTables() []*TableRows {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+// TableRows is what a txn of a multi-table job adds to one table.
+type TableRows struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	SchemaVersion uint32                 `protobuf:"varint,2,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
+	Rowset        *v1.Rowset             `protobuf:"bytes,3,opt,name=rowset,proto3" json:"rowset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableRows) Reset() {
+	*x = TableRows{}
+	mi := &file_frontend_v1_frontend_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableRows) ProtoMessage() {}
+
+func (x *TableRows) ProtoReflect() protoreflect.Message {
+	mi := &file_frontend_v1_frontend_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableRows.ProtoReflect.Descriptor instead.
+func (*TableRows) Descriptor() ([]byte, []int) {
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TableRows) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *TableRows) GetSchemaVersion() uint32 {
+	if x != nil {
+		return x.SchemaVersion
+	}
+	return 0
+}
+
+func (x *TableRows) GetRowset() *v1.Rowset {
+	if x != nil {
+		return x.Rowset
+	}
+	return nil
+}
+
 type ErrorSample struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Partition int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
@@ -462,7 +533,7 @@ type ErrorSample struct {
 
 func (x *ErrorSample) Reset() {
 	*x = ErrorSample{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[4]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +545,7 @@ func (x *ErrorSample) String() string {
 func (*ErrorSample) ProtoMessage() {}
 
 func (x *ErrorSample) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[4]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +558,7 @@ func (x *ErrorSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorSample.ProtoReflect.Descriptor instead.
 func (*ErrorSample) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{4}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ErrorSample) GetPartition() int32 {
@@ -532,7 +603,7 @@ type CommitTxnResponse struct {
 
 func (x *CommitTxnResponse) Reset() {
 	*x = CommitTxnResponse{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[5]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +615,7 @@ func (x *CommitTxnResponse) String() string {
 func (*CommitTxnResponse) ProtoMessage() {}
 
 func (x *CommitTxnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[5]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +628,7 @@ func (x *CommitTxnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTxnResponse.ProtoReflect.Descriptor instead.
 func (*CommitTxnResponse) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{5}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CommitTxnResponse) GetOutcome() Outcome {
@@ -609,7 +680,7 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"backend_id\x18\x01 \x01(\x04R\tbackendId\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x02 \x01(\tR\tclusterId\x12\x1c\n" +
-	"\twarehouse\x18\x03 \x01(\tR\twarehouse\"\x9d\x04\n" +
+	"\twarehouse\x18\x03 \x01(\tR\twarehouse\"\xd3\x04\n" +
 	"\x10CommitTxnRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\x04R\x06taskId\x12\x14\n" +
@@ -629,7 +700,12 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"partitions\x18\f \x03(\v2 .shoal.types.v1.PartitionOffsetsR\n" +
 	"partitions\x124\n" +
 	"\bcounters\x18\r \x01(\v2\x18.shoal.types.v1.CountersR\bcounters\x128\n" +
-	"\asamples\x18\x0e \x03(\v2\x1e.shoal.frontend.v1.ErrorSampleR\asamples\"m\n" +
+	"\asamples\x18\x0e \x03(\v2\x1e.shoal.frontend.v1.ErrorSampleR\asamples\x124\n" +
+	"\x06tables\x18\x0f \x03(\v2\x1c.shoal.frontend.v1.TableRowsR\x06tables\"}\n" +
+	"\tTableRows\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12%\n" +
+	"\x0eschema_version\x18\x02 \x01(\rR\rschemaVersion\x12.\n" +
+	"\x06rowset\x18\x03 \x01(\v2\x16.shoal.types.v1.RowsetR\x06rowset\"m\n" +
 	"\vErrorSample\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +
@@ -666,36 +742,39 @@ func file_frontend_v1_frontend_proto_rawDescGZIP() []byte {
 }
 
 var file_frontend_v1_frontend_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_frontend_v1_frontend_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_frontend_v1_frontend_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_frontend_v1_frontend_proto_goTypes = []any{
 	(Outcome)(0),                    // 0: shoal.frontend.v1.Outcome
 	(*NotLeader)(nil),               // 1: shoal.frontend.v1.NotLeader
 	(*RegisterBackendRequest)(nil),  // 2: shoal.frontend.v1.RegisterBackendRequest
 	(*RegisterBackendResponse)(nil), // 3: shoal.frontend.v1.RegisterBackendResponse
 	(*CommitTxnRequest)(nil),        // 4: shoal.frontend.v1.CommitTxnRequest
-	(*ErrorSample)(nil),             // 5: shoal.frontend.v1.ErrorSample
-	(*CommitTxnResponse)(nil),       // 6: shoal.frontend.v1.CommitTxnResponse
-	(*v1.Rowset)(nil),               // 7: shoal.types.v1.Rowset
-	(*v1.PartitionOffsets)(nil),     // 8: shoal.types.v1.PartitionOffsets
-	(*v1.Counters)(nil),             // 9: shoal.types.v1.Counters
+	(*TableRows)(nil),               // 5: shoal.frontend.v1.TableRows
+	(*ErrorSample)(nil),             // 6: shoal.frontend.v1.ErrorSample
+	(*CommitTxnResponse)(nil),       // 7: shoal.frontend.v1.CommitTxnResponse
+	(*v1.Rowset)(nil),               // 8: shoal.types.v1.Rowset
+	(*v1.PartitionOffsets)(nil),     // 9: shoal.types.v1.PartitionOffsets
+	(*v1.Counters)(nil),             // 10: shoal.types.v1.Counters
 }
 var file_frontend_v1_frontend_proto_depIdxs = []int32{
-	7, // 0: shoal.frontend.v1.CommitTxnRequest.rowset:type_name -> shoal.types.v1.Rowset
-	7, // 1: shoal.frontend.v1.CommitTxnRequest.error_rowset:type_name -> shoal.types.v1.Rowset
-	8, // 2: shoal.frontend.v1.CommitTxnRequest.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	9, // 3: shoal.frontend.v1.CommitTxnRequest.counters:type_name -> shoal.types.v1.Counters
-	5, // 4: shoal.frontend.v1.CommitTxnRequest.samples:type_name -> shoal.frontend.v1.ErrorSample
-	0, // 5: shoal.frontend.v1.CommitTxnResponse.outcome:type_name -> shoal.frontend.v1.Outcome
-	8, // 6: shoal.frontend.v1.CommitTxnResponse.conflicts:type_name -> shoal.types.v1.PartitionOffsets
-	2, // 7: shoal.frontend.v1.FrontendService.RegisterBackend:input_type -> shoal.frontend.v1.RegisterBackendRequest
-	4, // 8: shoal.frontend.v1.FrontendService.CommitTxn:input_type -> shoal.frontend.v1.CommitTxnRequest
-	3, // 9: shoal.frontend.v1.FrontendService.RegisterBackend:output_type -> shoal.frontend.v1.RegisterBackendResponse
-	6, // 10: shoal.frontend.v1.FrontendService.CommitTxn:output_type -> shoal.frontend.v1.CommitTxnResponse
-	9, // [9:11] is the sub-list for method output_type
-	7, // [7:9] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	8,  // 0: shoal.frontend.v1.CommitTxnRequest.rowset:type_name -> shoal.types.v1.Rowset
+	8,  // 1: shoal.frontend.v1.CommitTxnRequest.error_rowset:type_name -> shoal.types.v1.Rowset
+	9,  // 2: shoal.frontend.v1.CommitTxnRequest.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	10, // 3: shoal.frontend.v1.CommitTxnRequest.counters:type_name -> shoal.types.v1.Counters
+	6,  // 4: shoal.frontend.v1.CommitTxnRequest.samples:type_name -> shoal.frontend.v1.ErrorSample
+	5,  // 5: shoal.frontend.v1.CommitTxnRequest.tables:type_name -> shoal.frontend.v1.TableRows
+	8,  // 6: shoal.frontend.v1.TableRows.rowset:type_name -> shoal.types.v1.Rowset
+	0,  // 7: shoal.frontend.v1.CommitTxnResponse.outcome:type_name -> shoal.frontend.v1.Outcome
+	9,  // 8: shoal.frontend.v1.CommitTxnResponse.conflicts:type_name -> shoal.types.v1.PartitionOffsets
+	2,  // 9: shoal.frontend.v1.FrontendService.RegisterBackend:input_type -> shoal.frontend.v1.RegisterBackendRequest
+	4,  // 10: shoal.frontend.v1.FrontendService.CommitTxn:input_type -> shoal.frontend.v1.CommitTxnRequest
+	3,  // 11: shoal.frontend.v1.FrontendService.RegisterBackend:output_type -> shoal.frontend.v1.RegisterBackendResponse
+	7,  // 12: shoal.frontend.v1.FrontendService.CommitTxn:output_type -> shoal.frontend.v1.CommitTxnResponse
+	11, // [11:13] is the sub-list for method output_type
+	9,  // [9:11] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_frontend_v1_frontend_proto_init() }
@@ -709,7 +788,7 @@ func file_frontend_v1_frontend_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_frontend_v1_frontend_proto_rawDesc), len(file_frontend_v1_frontend_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -109,6 +109,14 @@ type Command struct {
 	//	*Command_SettleOffsets
 	//	*Command_ForgetVoids
 	//	*Command_RemoveJob
+	//	*Command_AlterRoutineLoad
+	//	*Command_RenameDatabase
+	//	*Command_RenameTable
+	//	*Command_AlterTable
+	//	*Command_TruncateTable
+	//	*Command_CreateFile
+	//	*Command_DropFile
+	//	*Command_DeadLettersDelivered
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -311,6 +319,78 @@ func (x *Command) GetRemoveJob() *RemoveJob {
 	return nil
 }
 
+func (x *Command) GetAlterRoutineLoad() *AlterRoutineLoad {
+	if x != nil {
+		if x, ok := x.Body.(*Command_AlterRoutineLoad); ok {
+			return x.AlterRoutineLoad
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRenameDatabase() *RenameDatabase {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RenameDatabase); ok {
+			return x.RenameDatabase
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRenameTable() *RenameTable {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RenameTable); ok {
+			return x.RenameTable
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetAlterTable() *AlterTable {
+	if x != nil {
+		if x, ok := x.Body.(*Command_AlterTable); ok {
+			return x.AlterTable
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetTruncateTable() *TruncateTable {
+	if x != nil {
+		if x, ok := x.Body.(*Command_TruncateTable); ok {
+			return x.TruncateTable
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetCreateFile() *CreateFile {
+	if x != nil {
+		if x, ok := x.Body.(*Command_CreateFile); ok {
+			return x.CreateFile
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDropFile() *DropFile {
+	if x != nil {
+		if x, ok := x.Body.(*Command_DropFile); ok {
+			return x.DropFile
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDeadLettersDelivered() *DeadLettersDelivered {
+	if x != nil {
+		if x, ok := x.Body.(*Command_DeadLettersDelivered); ok {
+			return x.DeadLettersDelivered
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -383,6 +463,38 @@ type Command_RemoveJob struct {
 	RemoveJob *RemoveJob `protobuf:"bytes,18,opt,name=remove_job,json=removeJob,proto3,oneof"`
 }
 
+type Command_AlterRoutineLoad struct {
+	AlterRoutineLoad *AlterRoutineLoad `protobuf:"bytes,19,opt,name=alter_routine_load,json=alterRoutineLoad,proto3,oneof"`
+}
+
+type Command_RenameDatabase struct {
+	RenameDatabase *RenameDatabase `protobuf:"bytes,20,opt,name=rename_database,json=renameDatabase,proto3,oneof"`
+}
+
+type Command_RenameTable struct {
+	RenameTable *RenameTable `protobuf:"bytes,21,opt,name=rename_table,json=renameTable,proto3,oneof"`
+}
+
+type Command_AlterTable struct {
+	AlterTable *AlterTable `protobuf:"bytes,22,opt,name=alter_table,json=alterTable,proto3,oneof"`
+}
+
+type Command_TruncateTable struct {
+	TruncateTable *TruncateTable `protobuf:"bytes,23,opt,name=truncate_table,json=truncateTable,proto3,oneof"`
+}
+
+type Command_CreateFile struct {
+	CreateFile *CreateFile `protobuf:"bytes,24,opt,name=create_file,json=createFile,proto3,oneof"`
+}
+
+type Command_DropFile struct {
+	DropFile *DropFile `protobuf:"bytes,25,opt,name=drop_file,json=dropFile,proto3,oneof"`
+}
+
+type Command_DeadLettersDelivered struct {
+	DeadLettersDelivered *DeadLettersDelivered `protobuf:"bytes,26,opt,name=dead_letters_delivered,json=deadLettersDelivered,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Body() {}
 
 func (*Command_RegisterFrontend) isCommand_Body() {}
@@ -416,6 +528,22 @@ func (*Command_SettleOffsets) isCommand_Body() {}
 func (*Command_ForgetVoids) isCommand_Body() {}
 
 func (*Command_RemoveJob) isCommand_Body() {}
+
+func (*Command_AlterRoutineLoad) isCommand_Body() {}
+
+func (*Command_RenameDatabase) isCommand_Body() {}
+
+func (*Command_RenameTable) isCommand_Body() {}
+
+func (*Command_AlterTable) isCommand_Body() {}
+
+func (*Command_TruncateTable) isCommand_Body() {}
+
+func (*Command_CreateFile) isCommand_Body() {}
+
+func (*Command_DropFile) isCommand_Body() {}
+
+func (*Command_DeadLettersDelivered) isCommand_Body() {}
 
 // Bootstrap makes a cluster out of an empty state. Refused on any other.
 type Bootstrap struct {
@@ -960,6 +1088,423 @@ func (x *Database) GetCreatedMs() int64 {
 	return 0
 }
 
+type RenameDatabase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DatabaseId    uint64                 `protobuf:"varint,1,opt,name=database_id,json=databaseId,proto3" json:"database_id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenameDatabase) Reset() {
+	*x = RenameDatabase{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameDatabase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameDatabase) ProtoMessage() {}
+
+func (x *RenameDatabase) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameDatabase.ProtoReflect.Descriptor instead.
+func (*RenameDatabase) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RenameDatabase) GetDatabaseId() uint64 {
+	if x != nil {
+		return x.DatabaseId
+	}
+	return 0
+}
+
+func (x *RenameDatabase) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type RenameTable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenameTable) Reset() {
+	*x = RenameTable{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameTable) ProtoMessage() {}
+
+func (x *RenameTable) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameTable.ProtoReflect.Descriptor instead.
+func (*RenameTable) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RenameTable) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *RenameTable) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// AlterTable gives a table its next schema version. A column without a field
+// id is new.
+type AlterTable struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	// The version that the change was made from; refused when there is a newer.
+	FromVersion   uint32       `protobuf:"varint,2,opt,name=from_version,json=fromVersion,proto3" json:"from_version,omitempty"`
+	Columns       []*v1.Column `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlterTable) Reset() {
+	*x = AlterTable{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlterTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlterTable) ProtoMessage() {}
+
+func (x *AlterTable) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
+func (*AlterTable) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AlterTable) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *AlterTable) GetFromVersion() uint32 {
+	if x != nil {
+		return x.FromVersion
+	}
+	return 0
+}
+
+func (x *AlterTable) GetColumns() []*v1.Column {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+type TruncateTable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TruncateTable) Reset() {
+	*x = TruncateTable{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TruncateTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TruncateTable) ProtoMessage() {}
+
+func (x *TruncateTable) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
+func (*TruncateTable) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TruncateTable) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+// File is what CREATE FILE keeps, by database, catalog and name.
+type File struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Id         uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	DatabaseId uint64                 `protobuf:"varint,2,opt,name=database_id,json=databaseId,proto3" json:"database_id,omitempty"`
+	Catalog    string                 `protobuf:"bytes,3,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	Name       string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Content    []byte                 `protobuf:"bytes,5,opt,name=content,proto3" json:"content,omitempty"`
+	// Content is sealed with the cluster's key.
+	Sealed        bool   `protobuf:"varint,6,opt,name=sealed,proto3" json:"sealed,omitempty"`
+	Md5           string `protobuf:"bytes,7,opt,name=md5,proto3" json:"md5,omitempty"`
+	Size          int64  `protobuf:"varint,8,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *File) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *File) GetDatabaseId() uint64 {
+	if x != nil {
+		return x.DatabaseId
+	}
+	return 0
+}
+
+func (x *File) GetCatalog() string {
+	if x != nil {
+		return x.Catalog
+	}
+	return ""
+}
+
+func (x *File) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *File) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *File) GetSealed() bool {
+	if x != nil {
+		return x.Sealed
+	}
+	return false
+}
+
+func (x *File) GetMd5() string {
+	if x != nil {
+		return x.Md5
+	}
+	return ""
+}
+
+func (x *File) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+type CreateFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          *File                  `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateFile) Reset() {
+	*x = CreateFile{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateFile) ProtoMessage() {}
+
+func (x *CreateFile) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateFile.ProtoReflect.Descriptor instead.
+func (*CreateFile) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *CreateFile) GetFile() *File {
+	if x != nil {
+		return x.File
+	}
+	return nil
+}
+
+type DropFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DatabaseId    uint64                 `protobuf:"varint,1,opt,name=database_id,json=databaseId,proto3" json:"database_id,omitempty"`
+	Catalog       string                 `protobuf:"bytes,2,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropFile) Reset() {
+	*x = DropFile{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropFile) ProtoMessage() {}
+
+func (x *DropFile) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropFile.ProtoReflect.Descriptor instead.
+func (*DropFile) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DropFile) GetDatabaseId() uint64 {
+	if x != nil {
+		return x.DatabaseId
+	}
+	return 0
+}
+
+func (x *DropFile) GetCatalog() string {
+	if x != nil {
+		return x.Catalog
+	}
+	return ""
+}
+
+func (x *DropFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 type Table struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Id         uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -984,7 +1529,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[10]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1541,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[10]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1554,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{10}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Table) GetId() uint64 {
@@ -1106,7 +1651,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[11]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1663,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[11]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1676,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{11}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CreateTable) GetTable() *Table {
@@ -1150,7 +1695,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[12]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1707,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[12]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1720,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{12}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DropTable) GetTableId() uint64 {
@@ -1202,7 +1747,7 @@ type TableRowset struct {
 
 func (x *TableRowset) Reset() {
 	*x = TableRowset{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[13]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1759,7 @@ func (x *TableRowset) String() string {
 func (*TableRowset) ProtoMessage() {}
 
 func (x *TableRowset) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[13]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1772,7 @@ func (x *TableRowset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableRowset.ProtoReflect.Descriptor instead.
 func (*TableRowset) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{13}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TableRowset) GetTableId() uint64 {
@@ -1285,7 +1830,7 @@ type LedgerStart struct {
 
 func (x *LedgerStart) Reset() {
 	*x = LedgerStart{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[14]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1842,7 @@ func (x *LedgerStart) String() string {
 func (*LedgerStart) ProtoMessage() {}
 
 func (x *LedgerStart) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[14]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1855,7 @@ func (x *LedgerStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LedgerStart.ProtoReflect.Descriptor instead.
 func (*LedgerStart) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LedgerStart) GetTopicId() []byte {
@@ -1368,15 +1913,24 @@ type Job struct {
 	Samples           []*v11.ErrorSample `protobuf:"bytes,25,rep,name=samples,proto3" json:"samples,omitempty"`
 	LockDurationMs    int64              `protobuf:"varint,26,opt,name=lock_duration_ms,json=lockDurationMs,proto3" json:"lock_duration_ms,omitempty"`
 	// Database and table names at CREATE, for when they are gone.
-	DatabaseName  string `protobuf:"bytes,27,opt,name=database_name,json=databaseName,proto3" json:"database_name,omitempty"`
-	TableName     string `protobuf:"bytes,28,opt,name=table_name,json=tableName,proto3" json:"table_name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	DatabaseName string `protobuf:"bytes,27,opt,name=database_name,json=databaseName,proto3" json:"database_name,omitempty"`
+	TableName    string `protobuf:"bytes,28,opt,name=table_name,json=tableName,proto3" json:"table_name,omitempty"`
+	// Automatic resumption (Doris, 3.3): tries since the last pause of a person,
+	// and when the last was.
+	AutoResumes   int32 `protobuf:"varint,29,opt,name=auto_resumes,json=autoResumes,proto3" json:"auto_resumes,omitempty"`
+	AutoResumedMs int64 `protobuf:"varint,30,opt,name=auto_resumed_ms,json=autoResumedMs,proto3" json:"auto_resumed_ms,omitempty"`
+	// The reason that the last automatic resumption took away.
+	LastReason string `protobuf:"bytes,31,opt,name=last_reason,json=lastReason,proto3" json:"last_reason,omitempty"`
+	// Error rowsets up to this txn were delivered to the dead letter topic.
+	DeadLettersThrough uint64 `protobuf:"varint,32,opt,name=dead_letters_through,json=deadLettersThrough,proto3" json:"dead_letters_through,omitempty"`
+	DeadLetters        int64  `protobuf:"varint,33,opt,name=dead_letters,json=deadLetters,proto3" json:"dead_letters,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[15]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1942,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[15]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1955,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1600,6 +2154,41 @@ func (x *Job) GetTableName() string {
 	return ""
 }
 
+func (x *Job) GetAutoResumes() int32 {
+	if x != nil {
+		return x.AutoResumes
+	}
+	return 0
+}
+
+func (x *Job) GetAutoResumedMs() int64 {
+	if x != nil {
+		return x.AutoResumedMs
+	}
+	return 0
+}
+
+func (x *Job) GetLastReason() string {
+	if x != nil {
+		return x.LastReason
+	}
+	return ""
+}
+
+func (x *Job) GetDeadLettersThrough() uint64 {
+	if x != nil {
+		return x.DeadLettersThrough
+	}
+	return 0
+}
+
+func (x *Job) GetDeadLetters() int64 {
+	if x != nil {
+		return x.DeadLetters
+	}
+	return 0
+}
+
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1616,13 +2205,18 @@ type Task struct {
 	LastDigest    []byte                 `protobuf:"bytes,9,opt,name=last_digest,json=lastDigest,proto3" json:"last_digest,omitempty"`
 	LastAnswer    *v11.CommitTxnResponse `protobuf:"bytes,10,opt,name=last_answer,json=lastAnswer,proto3" json:"last_answer,omitempty"`
 	CommittedTxns int64                  `protobuf:"varint,11,opt,name=committed_txns,json=committedTxns,proto3" json:"committed_txns,omitempty"`
+	// Classic mode: what it reads.
+	Partitions []int32 `protobuf:"varint,12,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
+	// Which schema of the table it was given; the newest version of any table of
+	// the database for a multi-table job.
+	SchemaVersion uint32 `protobuf:"varint,13,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[16]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +2228,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[16]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +2241,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{16}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Task) GetId() uint64 {
@@ -1727,6 +2321,162 @@ func (x *Task) GetCommittedTxns() int64 {
 	return 0
 }
 
+func (x *Task) GetPartitions() []int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+func (x *Task) GetSchemaVersion() uint32 {
+	if x != nil {
+		return x.SchemaVersion
+	}
+	return 0
+}
+
+// AlterRoutineLoad replaces the definition of a PAUSED job.
+type AlterRoutineLoad struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	JobId uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Load  *v1.RoutineLoad        `protobuf:"bytes,2,opt,name=load,proto3" json:"load,omitempty"`
+	// 0 to leave it.
+	TableId uint64 `protobuf:"varint,3,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	// With new starts a new generation of ledgers begins: loading again what was
+	// loaded is then meant.
+	Starts []*LedgerStart `protobuf:"bytes,4,rep,name=starts,proto3" json:"starts,omitempty"`
+	// Ledgers of all other partitions go too (another topic).
+	ReplaceLedgers bool `protobuf:"varint,5,opt,name=replace_ledgers,json=replaceLedgers,proto3" json:"replace_ledgers,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *AlterRoutineLoad) Reset() {
+	*x = AlterRoutineLoad{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlterRoutineLoad) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlterRoutineLoad) ProtoMessage() {}
+
+func (x *AlterRoutineLoad) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlterRoutineLoad.ProtoReflect.Descriptor instead.
+func (*AlterRoutineLoad) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *AlterRoutineLoad) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *AlterRoutineLoad) GetLoad() *v1.RoutineLoad {
+	if x != nil {
+		return x.Load
+	}
+	return nil
+}
+
+func (x *AlterRoutineLoad) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *AlterRoutineLoad) GetStarts() []*LedgerStart {
+	if x != nil {
+		return x.Starts
+	}
+	return nil
+}
+
+func (x *AlterRoutineLoad) GetReplaceLedgers() bool {
+	if x != nil {
+		return x.ReplaceLedgers
+	}
+	return false
+}
+
+// DeadLettersDelivered moves the position of a job's outbox.
+type DeadLettersDelivered struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	ThroughTxn    uint64                 `protobuf:"varint,2,opt,name=through_txn,json=throughTxn,proto3" json:"through_txn,omitempty"`
+	Delivered     int64                  `protobuf:"varint,3,opt,name=delivered,proto3" json:"delivered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLettersDelivered) Reset() {
+	*x = DeadLettersDelivered{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLettersDelivered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLettersDelivered) ProtoMessage() {}
+
+func (x *DeadLettersDelivered) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLettersDelivered.ProtoReflect.Descriptor instead.
+func (*DeadLettersDelivered) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *DeadLettersDelivered) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *DeadLettersDelivered) GetThroughTxn() uint64 {
+	if x != nil {
+		return x.ThroughTxn
+	}
+	return 0
+}
+
+func (x *DeadLettersDelivered) GetDelivered() int64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return 0
+}
+
 // CreateRoutineLoad: the job waits in NEED_SCHEDULE until it is started.
 type CreateRoutineLoad struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1739,7 +2489,7 @@ type CreateRoutineLoad struct {
 
 func (x *CreateRoutineLoad) Reset() {
 	*x = CreateRoutineLoad{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[17]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +2501,7 @@ func (x *CreateRoutineLoad) String() string {
 func (*CreateRoutineLoad) ProtoMessage() {}
 
 func (x *CreateRoutineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[17]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +2514,7 @@ func (x *CreateRoutineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRoutineLoad.ProtoReflect.Descriptor instead.
 func (*CreateRoutineLoad) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{17}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateRoutineLoad) GetJob() *Job {
@@ -1794,7 +2544,7 @@ type StartRoutineLoad struct {
 
 func (x *StartRoutineLoad) Reset() {
 	*x = StartRoutineLoad{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[18]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +2556,7 @@ func (x *StartRoutineLoad) String() string {
 func (*StartRoutineLoad) ProtoMessage() {}
 
 func (x *StartRoutineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[18]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +2569,7 @@ func (x *StartRoutineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartRoutineLoad.ProtoReflect.Descriptor instead.
 func (*StartRoutineLoad) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{18}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StartRoutineLoad) GetJobId() uint64 {
@@ -1857,14 +2607,16 @@ type ChangeJobState struct {
 	ReasonCode int32                  `protobuf:"varint,3,opt,name=reason_code,json=reasonCode,proto3" json:"reason_code,omitempty"`
 	Reason     string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// For RESUME and STOP of a state seen before: refused when it moved on.
-	From          JobState `protobuf:"varint,5,opt,name=from,proto3,enum=shoal.raftlog.v1.JobState" json:"from,omitempty"`
+	From JobState `protobuf:"varint,5,opt,name=from,proto3,enum=shoal.raftlog.v1.JobState" json:"from,omitempty"`
+	// The leader resumes by itself.
+	Automatic     bool `protobuf:"varint,6,opt,name=automatic,proto3" json:"automatic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChangeJobState) Reset() {
 	*x = ChangeJobState{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[19]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1876,7 +2628,7 @@ func (x *ChangeJobState) String() string {
 func (*ChangeJobState) ProtoMessage() {}
 
 func (x *ChangeJobState) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[19]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1889,7 +2641,7 @@ func (x *ChangeJobState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeJobState.ProtoReflect.Descriptor instead.
 func (*ChangeJobState) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{19}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ChangeJobState) GetJobId() uint64 {
@@ -1927,6 +2679,13 @@ func (x *ChangeJobState) GetFrom() JobState {
 	return JobState_JOB_STATE_UNSPECIFIED
 }
 
+func (x *ChangeJobState) GetAutomatic() bool {
+	if x != nil {
+		return x.Automatic
+	}
+	return false
+}
+
 // RemoveJob forgets an ended job (label_keep_max_second), or one whose start
 // failed at CREATE.
 type RemoveJob struct {
@@ -1938,7 +2697,7 @@ type RemoveJob struct {
 
 func (x *RemoveJob) Reset() {
 	*x = RemoveJob{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[20]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2709,7 @@ func (x *RemoveJob) String() string {
 func (*RemoveJob) ProtoMessage() {}
 
 func (x *RemoveJob) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[20]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2722,7 @@ func (x *RemoveJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveJob.ProtoReflect.Descriptor instead.
 func (*RemoveJob) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{20}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RemoveJob) GetJobId() uint64 {
@@ -1978,15 +2737,17 @@ type TaskAssignment struct {
 	// 0 makes a new task.
 	TaskId uint64 `protobuf:"varint,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// 0 takes the task off its backend.
-	BackendId     uint64 `protobuf:"varint,2,opt,name=backend_id,json=backendId,proto3" json:"backend_id,omitempty"`
-	MemberId      string `protobuf:"bytes,3,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
+	BackendId uint64 `protobuf:"varint,2,opt,name=backend_id,json=backendId,proto3" json:"backend_id,omitempty"`
+	MemberId  string `protobuf:"bytes,3,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
+	// Classic mode: what it reads from now on.
+	Partitions    []int32 `protobuf:"varint,4,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskAssignment) Reset() {
 	*x = TaskAssignment{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[21]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2759,7 @@ func (x *TaskAssignment) String() string {
 func (*TaskAssignment) ProtoMessage() {}
 
 func (x *TaskAssignment) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[21]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2772,7 @@ func (x *TaskAssignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskAssignment.ProtoReflect.Descriptor instead.
 func (*TaskAssignment) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{21}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TaskAssignment) GetTaskId() uint64 {
@@ -2035,6 +2796,13 @@ func (x *TaskAssignment) GetMemberId() string {
 	return ""
 }
 
+func (x *TaskAssignment) GetPartitions() []int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
 // ScheduleTasks changes where tasks run; each one named gets a new epoch. A
 // NEED_SCHEDULE job with a task becomes RUNNING.
 type ScheduleTasks struct {
@@ -2048,7 +2816,7 @@ type ScheduleTasks struct {
 
 func (x *ScheduleTasks) Reset() {
 	*x = ScheduleTasks{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[22]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2828,7 @@ func (x *ScheduleTasks) String() string {
 func (*ScheduleTasks) ProtoMessage() {}
 
 func (x *ScheduleTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[22]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2841,7 @@ func (x *ScheduleTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleTasks.ProtoReflect.Descriptor instead.
 func (*ScheduleTasks) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{22}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ScheduleTasks) GetJobId() uint64 {
@@ -2107,7 +2875,7 @@ type CommitTxns struct {
 
 func (x *CommitTxns) Reset() {
 	*x = CommitTxns{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[23]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2887,7 @@ func (x *CommitTxns) String() string {
 func (*CommitTxns) ProtoMessage() {}
 
 func (x *CommitTxns) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[23]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2900,7 @@ func (x *CommitTxns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTxns.ProtoReflect.Descriptor instead.
 func (*CommitTxns) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{23}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CommitTxns) GetTxns() []*v11.CommitTxnRequest {
@@ -2153,7 +2921,7 @@ type AddLedgers struct {
 
 func (x *AddLedgers) Reset() {
 	*x = AddLedgers{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[24]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2933,7 @@ func (x *AddLedgers) String() string {
 func (*AddLedgers) ProtoMessage() {}
 
 func (x *AddLedgers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[24]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2946,7 @@ func (x *AddLedgers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddLedgers.ProtoReflect.Descriptor instead.
 func (*AddLedgers) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{24}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AddLedgers) GetJobId() uint64 {
@@ -2207,7 +2975,7 @@ type SettleOffsets struct {
 
 func (x *SettleOffsets) Reset() {
 	*x = SettleOffsets{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[25]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2987,7 @@ func (x *SettleOffsets) String() string {
 func (*SettleOffsets) ProtoMessage() {}
 
 func (x *SettleOffsets) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[25]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +3000,7 @@ func (x *SettleOffsets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleOffsets.ProtoReflect.Descriptor instead.
 func (*SettleOffsets) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{25}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SettleOffsets) GetJobId() uint64 {
@@ -2268,7 +3036,7 @@ type ForgetVoids struct {
 
 func (x *ForgetVoids) Reset() {
 	*x = ForgetVoids{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[26]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +3048,7 @@ func (x *ForgetVoids) String() string {
 func (*ForgetVoids) ProtoMessage() {}
 
 func (x *ForgetVoids) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[26]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +3061,7 @@ func (x *ForgetVoids) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetVoids.ProtoReflect.Descriptor instead.
 func (*ForgetVoids) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{26}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ForgetVoids) GetJobId() uint64 {
@@ -2336,7 +3104,7 @@ type Ledger struct {
 
 func (x *Ledger) Reset() {
 	*x = Ledger{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[27]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +3116,7 @@ func (x *Ledger) String() string {
 func (*Ledger) ProtoMessage() {}
 
 func (x *Ledger) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[27]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +3129,7 @@ func (x *Ledger) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ledger.ProtoReflect.Descriptor instead.
 func (*Ledger) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{27}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Ledger) GetJobId() uint64 {
@@ -2469,7 +3237,7 @@ type RememberedVoid struct {
 
 func (x *RememberedVoid) Reset() {
 	*x = RememberedVoid{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +3249,7 @@ func (x *RememberedVoid) String() string {
 func (*RememberedVoid) ProtoMessage() {}
 
 func (x *RememberedVoid) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +3262,7 @@ func (x *RememberedVoid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedVoid.ProtoReflect.Descriptor instead.
 func (*RememberedVoid) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{28}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RememberedVoid) GetFirst() int64 {
@@ -2538,7 +3306,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +3318,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +3331,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{29}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SnapshotHeader) GetFormatVersion() uint32 {
@@ -2601,7 +3369,7 @@ type Cluster struct {
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +3381,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +3394,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{30}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Cluster) GetClusterId() string {
@@ -2684,7 +3452,7 @@ type ErrorRowset struct {
 
 func (x *ErrorRowset) Reset() {
 	*x = ErrorRowset{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +3464,7 @@ func (x *ErrorRowset) String() string {
 func (*ErrorRowset) ProtoMessage() {}
 
 func (x *ErrorRowset) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +3477,7 @@ func (x *ErrorRowset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRowset.ProtoReflect.Descriptor instead.
 func (*ErrorRowset) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{31}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ErrorRowset) GetJobId() uint64 {
@@ -2752,6 +3520,7 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Job
 	//	*SnapshotRecord_Ledger
 	//	*SnapshotRecord_ErrorRowset
+	//	*SnapshotRecord_File
 	Body          isSnapshotRecord_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2759,7 +3528,7 @@ type SnapshotRecord struct {
 
 func (x *SnapshotRecord) Reset() {
 	*x = SnapshotRecord{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +3540,7 @@ func (x *SnapshotRecord) String() string {
 func (*SnapshotRecord) ProtoMessage() {}
 
 func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +3553,7 @@ func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRecord.ProtoReflect.Descriptor instead.
 func (*SnapshotRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{32}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SnapshotRecord) GetBody() isSnapshotRecord_Body {
@@ -2857,6 +3626,15 @@ func (x *SnapshotRecord) GetErrorRowset() *ErrorRowset {
 	return nil
 }
 
+func (x *SnapshotRecord) GetFile() *File {
+	if x != nil {
+		if x, ok := x.Body.(*SnapshotRecord_File); ok {
+			return x.File
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Body interface {
 	isSnapshotRecord_Body()
 }
@@ -2889,6 +3667,10 @@ type SnapshotRecord_ErrorRowset struct {
 	ErrorRowset *ErrorRowset `protobuf:"bytes,7,opt,name=error_rowset,json=errorRowset,proto3,oneof"`
 }
 
+type SnapshotRecord_File struct {
+	File *File `protobuf:"bytes,8,opt,name=file,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Cluster) isSnapshotRecord_Body() {}
 
 func (*SnapshotRecord_Database) isSnapshotRecord_Body() {}
@@ -2903,11 +3685,13 @@ func (*SnapshotRecord_Ledger) isSnapshotRecord_Body() {}
 
 func (*SnapshotRecord_ErrorRowset) isSnapshotRecord_Body() {}
 
+func (*SnapshotRecord_File) isSnapshotRecord_Body() {}
+
 var File_raftlog_v1_raftlog_proto protoreflect.FileDescriptor
 
 const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\n" +
-	"\x18raftlog/v1/raftlog.proto\x12\x10shoal.raftlog.v1\x1a\x1afrontend/v1/frontend.proto\x1a\x14types/v1/types.proto\"\xf1\t\n" +
+	"\x18raftlog/v1/raftlog.proto\x12\x10shoal.raftlog.v1\x1a\x1afrontend/v1/frontend.proto\x1a\x14types/v1/types.proto\"\xbd\x0e\n" +
 	"\aCommand\x12\x13\n" +
 	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12;\n" +
 	"\tbootstrap\x18\x02 \x01(\v2\x1b.shoal.raftlog.v1.BootstrapH\x00R\tbootstrap\x12Q\n" +
@@ -2931,7 +3715,17 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x0esettle_offsets\x18\x10 \x01(\v2\x1f.shoal.raftlog.v1.SettleOffsetsH\x00R\rsettleOffsets\x12B\n" +
 	"\fforget_voids\x18\x11 \x01(\v2\x1d.shoal.raftlog.v1.ForgetVoidsH\x00R\vforgetVoids\x12<\n" +
 	"\n" +
-	"remove_job\x18\x12 \x01(\v2\x1b.shoal.raftlog.v1.RemoveJobH\x00R\tremoveJobB\x06\n" +
+	"remove_job\x18\x12 \x01(\v2\x1b.shoal.raftlog.v1.RemoveJobH\x00R\tremoveJob\x12R\n" +
+	"\x12alter_routine_load\x18\x13 \x01(\v2\".shoal.raftlog.v1.AlterRoutineLoadH\x00R\x10alterRoutineLoad\x12K\n" +
+	"\x0frename_database\x18\x14 \x01(\v2 .shoal.raftlog.v1.RenameDatabaseH\x00R\x0erenameDatabase\x12B\n" +
+	"\frename_table\x18\x15 \x01(\v2\x1d.shoal.raftlog.v1.RenameTableH\x00R\vrenameTable\x12?\n" +
+	"\valter_table\x18\x16 \x01(\v2\x1c.shoal.raftlog.v1.AlterTableH\x00R\n" +
+	"alterTable\x12H\n" +
+	"\x0etruncate_table\x18\x17 \x01(\v2\x1f.shoal.raftlog.v1.TruncateTableH\x00R\rtruncateTable\x12?\n" +
+	"\vcreate_file\x18\x18 \x01(\v2\x1c.shoal.raftlog.v1.CreateFileH\x00R\n" +
+	"createFile\x129\n" +
+	"\tdrop_file\x18\x19 \x01(\v2\x1a.shoal.raftlog.v1.DropFileH\x00R\bdropFile\x12^\n" +
+	"\x16dead_letters_delivered\x18\x1a \x01(\v2&.shoal.raftlog.v1.DeadLettersDeliveredH\x00R\x14deadLettersDeliveredB\x06\n" +
 	"\x04body\"H\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
@@ -2972,7 +3766,39 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
-	"created_ms\x18\x03 \x01(\x03R\tcreatedMs\"\xe2\x03\n" +
+	"created_ms\x18\x03 \x01(\x03R\tcreatedMs\"E\n" +
+	"\x0eRenameDatabase\x12\x1f\n" +
+	"\vdatabase_id\x18\x01 \x01(\x04R\n" +
+	"databaseId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"<\n" +
+	"\vRenameTable\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"|\n" +
+	"\n" +
+	"AlterTable\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12!\n" +
+	"\ffrom_version\x18\x02 \x01(\rR\vfromVersion\x120\n" +
+	"\acolumns\x18\x03 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"*\n" +
+	"\rTruncateTable\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\"\xbd\x01\n" +
+	"\x04File\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1f\n" +
+	"\vdatabase_id\x18\x02 \x01(\x04R\n" +
+	"databaseId\x12\x18\n" +
+	"\acatalog\x18\x03 \x01(\tR\acatalog\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x18\n" +
+	"\acontent\x18\x05 \x01(\fR\acontent\x12\x16\n" +
+	"\x06sealed\x18\x06 \x01(\bR\x06sealed\x12\x10\n" +
+	"\x03md5\x18\a \x01(\tR\x03md5\x12\x12\n" +
+	"\x04size\x18\b \x01(\x03R\x04size\"8\n" +
+	"\n" +
+	"CreateFile\x12*\n" +
+	"\x04file\x18\x01 \x01(\v2\x16.shoal.raftlog.v1.FileR\x04file\"Y\n" +
+	"\bDropFile\x12\x1f\n" +
+	"\vdatabase_id\x18\x01 \x01(\x04R\n" +
+	"databaseId\x12\x18\n" +
+	"\acatalog\x18\x02 \x01(\tR\acatalog\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\xe2\x03\n" +
 	"\x05Table\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1f\n" +
 	"\vdatabase_id\x18\x02 \x01(\x04R\n" +
@@ -3010,7 +3836,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\vLedgerStart\x12\x19\n" +
 	"\btopic_id\x18\x01 \x01(\fR\atopicId\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
-	"\x05start\x18\x03 \x01(\x03R\x05start\"\xe2\a\n" +
+	"\x05start\x18\x03 \x01(\x03R\x05start\"\xa3\t\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1f\n" +
 	"\vdatabase_id\x18\x02 \x01(\x04R\n" +
@@ -3048,7 +3874,13 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x10lock_duration_ms\x18\x1a \x01(\x03R\x0elockDurationMs\x12#\n" +
 	"\rdatabase_name\x18\x1b \x01(\tR\fdatabaseName\x12\x1d\n" +
 	"\n" +
-	"table_name\x18\x1c \x01(\tR\ttableName\"\xf7\x02\n" +
+	"table_name\x18\x1c \x01(\tR\ttableName\x12!\n" +
+	"\fauto_resumes\x18\x1d \x01(\x05R\vautoResumes\x12&\n" +
+	"\x0fauto_resumed_ms\x18\x1e \x01(\x03R\rautoResumedMs\x12\x1f\n" +
+	"\vlast_reason\x18\x1f \x01(\tR\n" +
+	"lastReason\x120\n" +
+	"\x14dead_letters_through\x18  \x01(\x04R\x12deadLettersThrough\x12!\n" +
+	"\fdead_letters\x18! \x01(\x03R\vdeadLetters\"\xbe\x03\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
@@ -3068,7 +3900,22 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\vlast_answer\x18\n" +
 	" \x01(\v2$.shoal.frontend.v1.CommitTxnResponseR\n" +
 	"lastAnswer\x12%\n" +
-	"\x0ecommitted_txns\x18\v \x01(\x03R\rcommittedTxns\"_\n" +
+	"\x0ecommitted_txns\x18\v \x01(\x03R\rcommittedTxns\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\f \x03(\x05R\n" +
+	"partitions\x12%\n" +
+	"\x0eschema_version\x18\r \x01(\rR\rschemaVersion\"\xd5\x01\n" +
+	"\x10AlterRoutineLoad\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12/\n" +
+	"\x04load\x18\x02 \x01(\v2\x1b.shoal.types.v1.RoutineLoadR\x04load\x12\x19\n" +
+	"\btable_id\x18\x03 \x01(\x04R\atableId\x125\n" +
+	"\x06starts\x18\x04 \x03(\v2\x1d.shoal.raftlog.v1.LedgerStartR\x06starts\x12'\n" +
+	"\x0freplace_ledgers\x18\x05 \x01(\bR\x0ereplaceLedgers\"l\n" +
+	"\x14DeadLettersDelivered\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1f\n" +
+	"\vthrough_txn\x18\x02 \x01(\x04R\n" +
+	"throughTxn\x12\x1c\n" +
+	"\tdelivered\x18\x03 \x01(\x03R\tdelivered\"_\n" +
 	"\x11CreateRoutineLoad\x12'\n" +
 	"\x03job\x18\x01 \x01(\v2\x15.shoal.raftlog.v1.JobR\x03job\x12!\n" +
 	"\fgroup_prefix\x18\x02 \x01(\tR\vgroupPrefix\"\x9e\x01\n" +
@@ -3076,21 +3923,25 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x125\n" +
 	"\x06starts\x18\x02 \x03(\v2\x1d.shoal.raftlog.v1.LedgerStartR\x06starts\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\tR\x04note\x12(\n" +
-	"\x10lock_duration_ms\x18\x04 \x01(\x03R\x0elockDurationMs\"\xbc\x01\n" +
+	"\x10lock_duration_ms\x18\x04 \x01(\x03R\x0elockDurationMs\"\xda\x01\n" +
 	"\x0eChangeJobState\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12*\n" +
 	"\x02to\x18\x02 \x01(\x0e2\x1a.shoal.raftlog.v1.JobStateR\x02to\x12\x1f\n" +
 	"\vreason_code\x18\x03 \x01(\x05R\n" +
 	"reasonCode\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12.\n" +
-	"\x04from\x18\x05 \x01(\x0e2\x1a.shoal.raftlog.v1.JobStateR\x04from\"\"\n" +
+	"\x04from\x18\x05 \x01(\x0e2\x1a.shoal.raftlog.v1.JobStateR\x04from\x12\x1c\n" +
+	"\tautomatic\x18\x06 \x01(\bR\tautomatic\"\"\n" +
 	"\tRemoveJob\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"e\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\x85\x01\n" +
 	"\x0eTaskAssignment\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\x04R\x06taskId\x12\x1d\n" +
 	"\n" +
 	"backend_id\x18\x02 \x01(\x04R\tbackendId\x12\x1b\n" +
-	"\tmember_id\x18\x03 \x01(\tR\bmemberId\"\x92\x01\n" +
+	"\tmember_id\x18\x03 \x01(\tR\bmemberId\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x04 \x03(\x05R\n" +
+	"partitions\"\x92\x01\n" +
 	"\rScheduleTasks\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12B\n" +
 	"\vassignments\x18\x02 \x03(\v2 .shoal.raftlog.v1.TaskAssignmentR\vassignments\x12&\n" +
@@ -3152,7 +4003,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12.\n" +
 	"\x06rowset\x18\x02 \x01(\v2\x16.shoal.types.v1.RowsetR\x06rowset\x12\x15\n" +
 	"\x06txn_id\x18\x03 \x01(\x04R\x05txnId\x12\x14\n" +
-	"\x05label\x18\x04 \x01(\tR\x05label\"\x96\x03\n" +
+	"\x05label\x18\x04 \x01(\tR\x05label\"\xc4\x03\n" +
 	"\x0eSnapshotRecord\x125\n" +
 	"\acluster\x18\x01 \x01(\v2\x19.shoal.raftlog.v1.ClusterH\x00R\acluster\x128\n" +
 	"\bdatabase\x18\x02 \x01(\v2\x1a.shoal.raftlog.v1.DatabaseH\x00R\bdatabase\x12/\n" +
@@ -3160,7 +4011,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x06rowset\x18\x04 \x01(\v2\x1d.shoal.raftlog.v1.TableRowsetH\x00R\x06rowset\x12)\n" +
 	"\x03job\x18\x05 \x01(\v2\x15.shoal.raftlog.v1.JobH\x00R\x03job\x122\n" +
 	"\x06ledger\x18\x06 \x01(\v2\x18.shoal.raftlog.v1.LedgerH\x00R\x06ledger\x12B\n" +
-	"\ferror_rowset\x18\a \x01(\v2\x1d.shoal.raftlog.v1.ErrorRowsetH\x00R\verrorRowsetB\x06\n" +
+	"\ferror_rowset\x18\a \x01(\v2\x1d.shoal.raftlog.v1.ErrorRowsetH\x00R\verrorRowset\x12,\n" +
+	"\x04file\x18\b \x01(\v2\x16.shoal.raftlog.v1.FileH\x00R\x04fileB\x06\n" +
 	"\x04body*\x9f\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -3183,7 +4035,7 @@ func file_raftlog_v1_raftlog_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_raftlog_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_raftlog_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_raftlog_v1_raftlog_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_raftlog_v1_raftlog_proto_goTypes = []any{
 	(JobState)(0),                 // 0: shoal.raftlog.v1.JobState
 	(*Command)(nil),               // 1: shoal.raftlog.v1.Command
@@ -3196,40 +4048,50 @@ var file_raftlog_v1_raftlog_proto_goTypes = []any{
 	(*CreateDatabase)(nil),        // 8: shoal.raftlog.v1.CreateDatabase
 	(*DropDatabase)(nil),          // 9: shoal.raftlog.v1.DropDatabase
 	(*Database)(nil),              // 10: shoal.raftlog.v1.Database
-	(*Table)(nil),                 // 11: shoal.raftlog.v1.Table
-	(*CreateTable)(nil),           // 12: shoal.raftlog.v1.CreateTable
-	(*DropTable)(nil),             // 13: shoal.raftlog.v1.DropTable
-	(*TableRowset)(nil),           // 14: shoal.raftlog.v1.TableRowset
-	(*LedgerStart)(nil),           // 15: shoal.raftlog.v1.LedgerStart
-	(*Job)(nil),                   // 16: shoal.raftlog.v1.Job
-	(*Task)(nil),                  // 17: shoal.raftlog.v1.Task
-	(*CreateRoutineLoad)(nil),     // 18: shoal.raftlog.v1.CreateRoutineLoad
-	(*StartRoutineLoad)(nil),      // 19: shoal.raftlog.v1.StartRoutineLoad
-	(*ChangeJobState)(nil),        // 20: shoal.raftlog.v1.ChangeJobState
-	(*RemoveJob)(nil),             // 21: shoal.raftlog.v1.RemoveJob
-	(*TaskAssignment)(nil),        // 22: shoal.raftlog.v1.TaskAssignment
-	(*ScheduleTasks)(nil),         // 23: shoal.raftlog.v1.ScheduleTasks
-	(*CommitTxns)(nil),            // 24: shoal.raftlog.v1.CommitTxns
-	(*AddLedgers)(nil),            // 25: shoal.raftlog.v1.AddLedgers
-	(*SettleOffsets)(nil),         // 26: shoal.raftlog.v1.SettleOffsets
-	(*ForgetVoids)(nil),           // 27: shoal.raftlog.v1.ForgetVoids
-	(*Ledger)(nil),                // 28: shoal.raftlog.v1.Ledger
-	(*RememberedVoid)(nil),        // 29: shoal.raftlog.v1.RememberedVoid
-	(*SnapshotHeader)(nil),        // 30: shoal.raftlog.v1.SnapshotHeader
-	(*Cluster)(nil),               // 31: shoal.raftlog.v1.Cluster
-	(*ErrorRowset)(nil),           // 32: shoal.raftlog.v1.ErrorRowset
-	(*SnapshotRecord)(nil),        // 33: shoal.raftlog.v1.SnapshotRecord
-	nil,                           // 34: shoal.raftlog.v1.Table.PropertiesEntry
-	(*v1.Schema)(nil),             // 35: shoal.types.v1.Schema
-	(*v1.Rowset)(nil),             // 36: shoal.types.v1.Rowset
-	(*v1.PartitionOffsets)(nil),   // 37: shoal.types.v1.PartitionOffsets
-	(*v1.RoutineLoad)(nil),        // 38: shoal.types.v1.RoutineLoad
-	(*v1.Counters)(nil),           // 39: shoal.types.v1.Counters
-	(*v11.ErrorSample)(nil),       // 40: shoal.frontend.v1.ErrorSample
-	(*v11.CommitTxnResponse)(nil), // 41: shoal.frontend.v1.CommitTxnResponse
-	(*v11.CommitTxnRequest)(nil),  // 42: shoal.frontend.v1.CommitTxnRequest
-	(*v1.OffsetRange)(nil),        // 43: shoal.types.v1.OffsetRange
-	(*v1.EpochRange)(nil),         // 44: shoal.types.v1.EpochRange
+	(*RenameDatabase)(nil),        // 11: shoal.raftlog.v1.RenameDatabase
+	(*RenameTable)(nil),           // 12: shoal.raftlog.v1.RenameTable
+	(*AlterTable)(nil),            // 13: shoal.raftlog.v1.AlterTable
+	(*TruncateTable)(nil),         // 14: shoal.raftlog.v1.TruncateTable
+	(*File)(nil),                  // 15: shoal.raftlog.v1.File
+	(*CreateFile)(nil),            // 16: shoal.raftlog.v1.CreateFile
+	(*DropFile)(nil),              // 17: shoal.raftlog.v1.DropFile
+	(*Table)(nil),                 // 18: shoal.raftlog.v1.Table
+	(*CreateTable)(nil),           // 19: shoal.raftlog.v1.CreateTable
+	(*DropTable)(nil),             // 20: shoal.raftlog.v1.DropTable
+	(*TableRowset)(nil),           // 21: shoal.raftlog.v1.TableRowset
+	(*LedgerStart)(nil),           // 22: shoal.raftlog.v1.LedgerStart
+	(*Job)(nil),                   // 23: shoal.raftlog.v1.Job
+	(*Task)(nil),                  // 24: shoal.raftlog.v1.Task
+	(*AlterRoutineLoad)(nil),      // 25: shoal.raftlog.v1.AlterRoutineLoad
+	(*DeadLettersDelivered)(nil),  // 26: shoal.raftlog.v1.DeadLettersDelivered
+	(*CreateRoutineLoad)(nil),     // 27: shoal.raftlog.v1.CreateRoutineLoad
+	(*StartRoutineLoad)(nil),      // 28: shoal.raftlog.v1.StartRoutineLoad
+	(*ChangeJobState)(nil),        // 29: shoal.raftlog.v1.ChangeJobState
+	(*RemoveJob)(nil),             // 30: shoal.raftlog.v1.RemoveJob
+	(*TaskAssignment)(nil),        // 31: shoal.raftlog.v1.TaskAssignment
+	(*ScheduleTasks)(nil),         // 32: shoal.raftlog.v1.ScheduleTasks
+	(*CommitTxns)(nil),            // 33: shoal.raftlog.v1.CommitTxns
+	(*AddLedgers)(nil),            // 34: shoal.raftlog.v1.AddLedgers
+	(*SettleOffsets)(nil),         // 35: shoal.raftlog.v1.SettleOffsets
+	(*ForgetVoids)(nil),           // 36: shoal.raftlog.v1.ForgetVoids
+	(*Ledger)(nil),                // 37: shoal.raftlog.v1.Ledger
+	(*RememberedVoid)(nil),        // 38: shoal.raftlog.v1.RememberedVoid
+	(*SnapshotHeader)(nil),        // 39: shoal.raftlog.v1.SnapshotHeader
+	(*Cluster)(nil),               // 40: shoal.raftlog.v1.Cluster
+	(*ErrorRowset)(nil),           // 41: shoal.raftlog.v1.ErrorRowset
+	(*SnapshotRecord)(nil),        // 42: shoal.raftlog.v1.SnapshotRecord
+	nil,                           // 43: shoal.raftlog.v1.Table.PropertiesEntry
+	(*v1.Column)(nil),             // 44: shoal.types.v1.Column
+	(*v1.Schema)(nil),             // 45: shoal.types.v1.Schema
+	(*v1.Rowset)(nil),             // 46: shoal.types.v1.Rowset
+	(*v1.PartitionOffsets)(nil),   // 47: shoal.types.v1.PartitionOffsets
+	(*v1.RoutineLoad)(nil),        // 48: shoal.types.v1.RoutineLoad
+	(*v1.Counters)(nil),           // 49: shoal.types.v1.Counters
+	(*v11.ErrorSample)(nil),       // 50: shoal.frontend.v1.ErrorSample
+	(*v11.CommitTxnResponse)(nil), // 51: shoal.frontend.v1.CommitTxnResponse
+	(*v11.CommitTxnRequest)(nil),  // 52: shoal.frontend.v1.CommitTxnRequest
+	(*v1.OffsetRange)(nil),        // 53: shoal.types.v1.OffsetRange
+	(*v1.EpochRange)(nil),         // 54: shoal.types.v1.EpochRange
 }
 var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	2,  // 0: shoal.raftlog.v1.Command.bootstrap:type_name -> shoal.raftlog.v1.Bootstrap
@@ -3238,57 +4100,70 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	7,  // 3: shoal.raftlog.v1.Command.drop_backend:type_name -> shoal.raftlog.v1.DropBackend
 	8,  // 4: shoal.raftlog.v1.Command.create_database:type_name -> shoal.raftlog.v1.CreateDatabase
 	9,  // 5: shoal.raftlog.v1.Command.drop_database:type_name -> shoal.raftlog.v1.DropDatabase
-	12, // 6: shoal.raftlog.v1.Command.create_table:type_name -> shoal.raftlog.v1.CreateTable
-	13, // 7: shoal.raftlog.v1.Command.drop_table:type_name -> shoal.raftlog.v1.DropTable
-	18, // 8: shoal.raftlog.v1.Command.create_routine_load:type_name -> shoal.raftlog.v1.CreateRoutineLoad
-	19, // 9: shoal.raftlog.v1.Command.start_routine_load:type_name -> shoal.raftlog.v1.StartRoutineLoad
-	20, // 10: shoal.raftlog.v1.Command.change_job_state:type_name -> shoal.raftlog.v1.ChangeJobState
-	23, // 11: shoal.raftlog.v1.Command.schedule_tasks:type_name -> shoal.raftlog.v1.ScheduleTasks
-	24, // 12: shoal.raftlog.v1.Command.commit_txns:type_name -> shoal.raftlog.v1.CommitTxns
-	25, // 13: shoal.raftlog.v1.Command.add_ledgers:type_name -> shoal.raftlog.v1.AddLedgers
-	26, // 14: shoal.raftlog.v1.Command.settle_offsets:type_name -> shoal.raftlog.v1.SettleOffsets
-	27, // 15: shoal.raftlog.v1.Command.forget_voids:type_name -> shoal.raftlog.v1.ForgetVoids
-	21, // 16: shoal.raftlog.v1.Command.remove_job:type_name -> shoal.raftlog.v1.RemoveJob
-	3,  // 17: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
-	5,  // 18: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
-	35, // 19: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
-	34, // 20: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
-	11, // 21: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
-	36, // 22: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
-	37, // 23: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	38, // 24: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
-	0,  // 25: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
-	15, // 26: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	17, // 27: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
-	39, // 28: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
-	40, // 29: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
-	41, // 30: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
-	16, // 31: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
-	15, // 32: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	0,  // 33: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
-	0,  // 34: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
-	22, // 35: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
-	42, // 36: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
-	15, // 37: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	37, // 38: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	43, // 39: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
-	44, // 40: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
-	29, // 41: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
-	3,  // 42: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
-	5,  // 43: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	36, // 44: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	31, // 45: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	10, // 46: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	11, // 47: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	14, // 48: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	16, // 49: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	28, // 50: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	32, // 51: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	19, // 6: shoal.raftlog.v1.Command.create_table:type_name -> shoal.raftlog.v1.CreateTable
+	20, // 7: shoal.raftlog.v1.Command.drop_table:type_name -> shoal.raftlog.v1.DropTable
+	27, // 8: shoal.raftlog.v1.Command.create_routine_load:type_name -> shoal.raftlog.v1.CreateRoutineLoad
+	28, // 9: shoal.raftlog.v1.Command.start_routine_load:type_name -> shoal.raftlog.v1.StartRoutineLoad
+	29, // 10: shoal.raftlog.v1.Command.change_job_state:type_name -> shoal.raftlog.v1.ChangeJobState
+	32, // 11: shoal.raftlog.v1.Command.schedule_tasks:type_name -> shoal.raftlog.v1.ScheduleTasks
+	33, // 12: shoal.raftlog.v1.Command.commit_txns:type_name -> shoal.raftlog.v1.CommitTxns
+	34, // 13: shoal.raftlog.v1.Command.add_ledgers:type_name -> shoal.raftlog.v1.AddLedgers
+	35, // 14: shoal.raftlog.v1.Command.settle_offsets:type_name -> shoal.raftlog.v1.SettleOffsets
+	36, // 15: shoal.raftlog.v1.Command.forget_voids:type_name -> shoal.raftlog.v1.ForgetVoids
+	30, // 16: shoal.raftlog.v1.Command.remove_job:type_name -> shoal.raftlog.v1.RemoveJob
+	25, // 17: shoal.raftlog.v1.Command.alter_routine_load:type_name -> shoal.raftlog.v1.AlterRoutineLoad
+	11, // 18: shoal.raftlog.v1.Command.rename_database:type_name -> shoal.raftlog.v1.RenameDatabase
+	12, // 19: shoal.raftlog.v1.Command.rename_table:type_name -> shoal.raftlog.v1.RenameTable
+	13, // 20: shoal.raftlog.v1.Command.alter_table:type_name -> shoal.raftlog.v1.AlterTable
+	14, // 21: shoal.raftlog.v1.Command.truncate_table:type_name -> shoal.raftlog.v1.TruncateTable
+	16, // 22: shoal.raftlog.v1.Command.create_file:type_name -> shoal.raftlog.v1.CreateFile
+	17, // 23: shoal.raftlog.v1.Command.drop_file:type_name -> shoal.raftlog.v1.DropFile
+	26, // 24: shoal.raftlog.v1.Command.dead_letters_delivered:type_name -> shoal.raftlog.v1.DeadLettersDelivered
+	3,  // 25: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
+	5,  // 26: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
+	44, // 27: shoal.raftlog.v1.AlterTable.columns:type_name -> shoal.types.v1.Column
+	15, // 28: shoal.raftlog.v1.CreateFile.file:type_name -> shoal.raftlog.v1.File
+	45, // 29: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
+	43, // 30: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
+	18, // 31: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
+	46, // 32: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
+	47, // 33: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	48, // 34: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
+	0,  // 35: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
+	22, // 36: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	24, // 37: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
+	49, // 38: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
+	50, // 39: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
+	51, // 40: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
+	48, // 41: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
+	22, // 42: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	23, // 43: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
+	22, // 44: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	0,  // 45: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
+	0,  // 46: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
+	31, // 47: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
+	52, // 48: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
+	22, // 49: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	47, // 50: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	53, // 51: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
+	54, // 52: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
+	38, // 53: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
+	3,  // 54: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
+	5,  // 55: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
+	46, // 56: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	40, // 57: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	10, // 58: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	18, // 59: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	21, // 60: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	23, // 61: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	37, // 62: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	41, // 63: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	15, // 64: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }
@@ -3314,8 +4189,16 @@ func file_raftlog_v1_raftlog_proto_init() {
 		(*Command_SettleOffsets)(nil),
 		(*Command_ForgetVoids)(nil),
 		(*Command_RemoveJob)(nil),
+		(*Command_AlterRoutineLoad)(nil),
+		(*Command_RenameDatabase)(nil),
+		(*Command_RenameTable)(nil),
+		(*Command_AlterTable)(nil),
+		(*Command_TruncateTable)(nil),
+		(*Command_CreateFile)(nil),
+		(*Command_DropFile)(nil),
+		(*Command_DeadLettersDelivered)(nil),
 	}
-	file_raftlog_v1_raftlog_proto_msgTypes[32].OneofWrappers = []any{
+	file_raftlog_v1_raftlog_proto_msgTypes[41].OneofWrappers = []any{
 		(*SnapshotRecord_Cluster)(nil),
 		(*SnapshotRecord_Database)(nil),
 		(*SnapshotRecord_Table)(nil),
@@ -3323,6 +4206,7 @@ func file_raftlog_v1_raftlog_proto_init() {
 		(*SnapshotRecord_Job)(nil),
 		(*SnapshotRecord_Ledger)(nil),
 		(*SnapshotRecord_ErrorRowset)(nil),
+		(*SnapshotRecord_File)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3330,7 +4214,7 @@ func file_raftlog_v1_raftlog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_raftlog_proto_rawDesc), len(file_raftlog_v1_raftlog_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -643,7 +643,7 @@ type RoutineLoad struct {
 	Format RoutineLoad_Format     `protobuf:"varint,2,opt,name=format,proto3,enum=shoal.types.v1.RoutineLoad_Format" json:"format,omitempty"`
 	// Unescaped bytes of COLUMNS TERMINATED BY.
 	ColumnSeparator string `protobuf:"bytes,3,opt,name=column_separator,json=columnSeparator,proto3" json:"column_separator,omitempty"`
-	// Names of COLUMNS(...); empty for all columns of the table in order.
+	// Names of COLUMNS(...) as entries before load_columns have them.
 	Columns []string `protobuf:"bytes,4,rep,name=columns,proto3" json:"columns,omitempty"`
 	// 0 for the default, twice the partitions.
 	DesiredConcurrentNumber int64    `protobuf:"varint,5,opt,name=desired_concurrent_number,json=desiredConcurrentNumber,proto3" json:"desired_concurrent_number,omitempty"`
@@ -665,8 +665,45 @@ type RoutineLoad struct {
 	StrictMode    bool   `protobuf:"varint,18,opt,name=strict_mode,json=strictMode,proto3" json:"strict_mode,omitempty"`
 	// Every job property as the user wrote it, lower-case keys.
 	JobProperties map[string]string `protobuf:"bytes,19,rep,name=job_properties,json=jobProperties,proto3" json:"job_properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// COLUMNS(...) in order: plain names take the source's fields, the others are
+	// derived. Empty for all columns of the table in its order.
+	LoadColumns []*LoadColumn `protobuf:"bytes,20,rep,name=load_columns,json=loadColumns,proto3" json:"load_columns,omitempty"`
+	// Conditions in MySQL's spelling, as the user wrote them; empty without. The
+	// first is over source fields, the second over the table's columns.
+	PrecedingFilter string `protobuf:"bytes,21,opt,name=preceding_filter,json=precedingFilter,proto3" json:"preceding_filter,omitempty"`
+	Where           string `protobuf:"bytes,22,opt,name=where,proto3" json:"where,omitempty"`
+	// Names of PARTITION(...).
+	TablePartitions []string `protobuf:"bytes,23,rep,name=table_partitions,json=tablePartitions,proto3" json:"table_partitions,omitempty"`
+	// CSV: one byte each, empty for none.
+	Enclose          string `protobuf:"bytes,24,opt,name=enclose,proto3" json:"enclose,omitempty"`
+	Escape           string `protobuf:"bytes,25,opt,name=escape,proto3" json:"escape,omitempty"`
+	TrimDoubleQuotes bool   `protobuf:"varint,26,opt,name=trim_double_quotes,json=trimDoubleQuotes,proto3" json:"trim_double_quotes,omitempty"`
+	EmptyFieldAsNull bool   `protobuf:"varint,27,opt,name=empty_field_as_null,json=emptyFieldAsNull,proto3" json:"empty_field_as_null,omitempty"`
+	// Ours: fields beyond the last column are dropped instead of being an error.
+	IgnoreRedundantFields bool `protobuf:"varint,28,opt,name=ignore_redundant_fields,json=ignoreRedundantFields,proto3" json:"ignore_redundant_fields,omitempty"`
+	// JSON.
+	JsonPaths       []string `protobuf:"bytes,29,rep,name=json_paths,json=jsonPaths,proto3" json:"json_paths,omitempty"`
+	JsonRoot        string   `protobuf:"bytes,30,opt,name=json_root,json=jsonRoot,proto3" json:"json_root,omitempty"`
+	StripOuterArray bool     `protobuf:"varint,31,opt,name=strip_outer_array,json=stripOuterArray,proto3" json:"strip_outer_array,omitempty"`
+	NumAsString     bool     `protobuf:"varint,32,opt,name=num_as_string,json=numAsString,proto3" json:"num_as_string,omitempty"`
+	FuzzyParse      bool     `protobuf:"varint,33,opt,name=fuzzy_parse,json=fuzzyParse,proto3" json:"fuzzy_parse,omitempty"`
+	// kafka_partitions: only these; empty for all, those that come later too.
+	KafkaPartitions []int32 `protobuf:"varint,34,rep,packed,name=kafka_partitions,json=kafkaPartitions,proto3" json:"kafka_partitions,omitempty"`
+	// isolation.level = read_uncommitted.
+	ReadUncommitted bool `protobuf:"varint,35,opt,name=read_uncommitted,json=readUncommitted,proto3" json:"read_uncommitted,omitempty"`
+	// What to do when records are gone before they were read: pause the job, or
+	// settle them as expired and go on. Share mode always goes on.
+	SkipExpired bool `protobuf:"varint,36,opt,name=skip_expired,json=skipExpired,proto3" json:"skip_expired,omitempty"`
+	// Without ON: each message names its table. table_id is then 0.
+	MultiTable bool `protobuf:"varint,37,opt,name=multi_table,json=multiTable,proto3" json:"multi_table,omitempty"`
+	// Where error rows go as well; empty for nowhere.
+	DeadLetterTopic string `protobuf:"bytes,38,opt,name=dead_letter_topic,json=deadLetterTopic,proto3" json:"dead_letter_topic,omitempty"`
+	// The group's settings that the job asks for, 0 for Shoal's defaults.
+	ShareLockDurationMs int64 `protobuf:"varint,39,opt,name=share_lock_duration_ms,json=shareLockDurationMs,proto3" json:"share_lock_duration_ms,omitempty"`
+	ShareDeliveryLimit  int32 `protobuf:"varint,40,opt,name=share_delivery_limit,json=shareDeliveryLimit,proto3" json:"share_delivery_limit,omitempty"`
+	ShareMaxRecordLocks int32 `protobuf:"varint,41,opt,name=share_max_record_locks,json=shareMaxRecordLocks,proto3" json:"share_max_record_locks,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *RoutineLoad) Reset() {
@@ -832,6 +869,215 @@ func (x *RoutineLoad) GetJobProperties() map[string]string {
 	return nil
 }
 
+func (x *RoutineLoad) GetLoadColumns() []*LoadColumn {
+	if x != nil {
+		return x.LoadColumns
+	}
+	return nil
+}
+
+func (x *RoutineLoad) GetPrecedingFilter() string {
+	if x != nil {
+		return x.PrecedingFilter
+	}
+	return ""
+}
+
+func (x *RoutineLoad) GetWhere() string {
+	if x != nil {
+		return x.Where
+	}
+	return ""
+}
+
+func (x *RoutineLoad) GetTablePartitions() []string {
+	if x != nil {
+		return x.TablePartitions
+	}
+	return nil
+}
+
+func (x *RoutineLoad) GetEnclose() string {
+	if x != nil {
+		return x.Enclose
+	}
+	return ""
+}
+
+func (x *RoutineLoad) GetEscape() string {
+	if x != nil {
+		return x.Escape
+	}
+	return ""
+}
+
+func (x *RoutineLoad) GetTrimDoubleQuotes() bool {
+	if x != nil {
+		return x.TrimDoubleQuotes
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetEmptyFieldAsNull() bool {
+	if x != nil {
+		return x.EmptyFieldAsNull
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetIgnoreRedundantFields() bool {
+	if x != nil {
+		return x.IgnoreRedundantFields
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetJsonPaths() []string {
+	if x != nil {
+		return x.JsonPaths
+	}
+	return nil
+}
+
+func (x *RoutineLoad) GetJsonRoot() string {
+	if x != nil {
+		return x.JsonRoot
+	}
+	return ""
+}
+
+func (x *RoutineLoad) GetStripOuterArray() bool {
+	if x != nil {
+		return x.StripOuterArray
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetNumAsString() bool {
+	if x != nil {
+		return x.NumAsString
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetFuzzyParse() bool {
+	if x != nil {
+		return x.FuzzyParse
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetKafkaPartitions() []int32 {
+	if x != nil {
+		return x.KafkaPartitions
+	}
+	return nil
+}
+
+func (x *RoutineLoad) GetReadUncommitted() bool {
+	if x != nil {
+		return x.ReadUncommitted
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetSkipExpired() bool {
+	if x != nil {
+		return x.SkipExpired
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetMultiTable() bool {
+	if x != nil {
+		return x.MultiTable
+	}
+	return false
+}
+
+func (x *RoutineLoad) GetDeadLetterTopic() string {
+	if x != nil {
+		return x.DeadLetterTopic
+	}
+	return ""
+}
+
+func (x *RoutineLoad) GetShareLockDurationMs() int64 {
+	if x != nil {
+		return x.ShareLockDurationMs
+	}
+	return 0
+}
+
+func (x *RoutineLoad) GetShareDeliveryLimit() int32 {
+	if x != nil {
+		return x.ShareDeliveryLimit
+	}
+	return 0
+}
+
+func (x *RoutineLoad) GetShareMaxRecordLocks() int32 {
+	if x != nil {
+		return x.ShareMaxRecordLocks
+	}
+	return 0
+}
+
+// LoadColumn is an entry of COLUMNS(...).
+type LoadColumn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The expression of a derived column in MySQL's spelling; empty for a field
+	// of the source.
+	Expr          string `protobuf:"bytes,2,opt,name=expr,proto3" json:"expr,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoadColumn) Reset() {
+	*x = LoadColumn{}
+	mi := &file_types_v1_types_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoadColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoadColumn) ProtoMessage() {}
+
+func (x *LoadColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_types_v1_types_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
+func (*LoadColumn) Descriptor() ([]byte, []int) {
+	return file_types_v1_types_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LoadColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LoadColumn) GetExpr() string {
+	if x != nil {
+		return x.Expr
+	}
+	return ""
+}
+
 var File_types_v1_types_proto protoreflect.FileDescriptor
 
 const file_types_v1_types_proto_rawDesc = "" +
@@ -878,7 +1124,7 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x0e_default_value\"T\n" +
 	"\x06Schema\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x120\n" +
-	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\xee\b\n" +
+	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\xef\x0f\n" +
 	"\vRoutineLoad\x124\n" +
 	"\x04mode\x18\x01 \x01(\x0e2 .shoal.types.v1.RoutineLoad.ModeR\x04mode\x12:\n" +
 	"\x06format\x18\x02 \x01(\x0e2\".shoal.types.v1.RoutineLoad.FormatR\x06format\x12)\n" +
@@ -900,7 +1146,32 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x0fshare_linger_ms\x18\x11 \x01(\x03R\rshareLingerMs\x12\x1f\n" +
 	"\vstrict_mode\x18\x12 \x01(\bR\n" +
 	"strictMode\x12U\n" +
-	"\x0ejob_properties\x18\x13 \x03(\v2..shoal.types.v1.RoutineLoad.JobPropertiesEntryR\rjobProperties\x1aC\n" +
+	"\x0ejob_properties\x18\x13 \x03(\v2..shoal.types.v1.RoutineLoad.JobPropertiesEntryR\rjobProperties\x12=\n" +
+	"\fload_columns\x18\x14 \x03(\v2\x1a.shoal.types.v1.LoadColumnR\vloadColumns\x12)\n" +
+	"\x10preceding_filter\x18\x15 \x01(\tR\x0fprecedingFilter\x12\x14\n" +
+	"\x05where\x18\x16 \x01(\tR\x05where\x12)\n" +
+	"\x10table_partitions\x18\x17 \x03(\tR\x0ftablePartitions\x12\x18\n" +
+	"\aenclose\x18\x18 \x01(\tR\aenclose\x12\x16\n" +
+	"\x06escape\x18\x19 \x01(\tR\x06escape\x12,\n" +
+	"\x12trim_double_quotes\x18\x1a \x01(\bR\x10trimDoubleQuotes\x12-\n" +
+	"\x13empty_field_as_null\x18\x1b \x01(\bR\x10emptyFieldAsNull\x126\n" +
+	"\x17ignore_redundant_fields\x18\x1c \x01(\bR\x15ignoreRedundantFields\x12\x1d\n" +
+	"\n" +
+	"json_paths\x18\x1d \x03(\tR\tjsonPaths\x12\x1b\n" +
+	"\tjson_root\x18\x1e \x01(\tR\bjsonRoot\x12*\n" +
+	"\x11strip_outer_array\x18\x1f \x01(\bR\x0fstripOuterArray\x12\"\n" +
+	"\rnum_as_string\x18  \x01(\bR\vnumAsString\x12\x1f\n" +
+	"\vfuzzy_parse\x18! \x01(\bR\n" +
+	"fuzzyParse\x12)\n" +
+	"\x10kafka_partitions\x18\" \x03(\x05R\x0fkafkaPartitions\x12)\n" +
+	"\x10read_uncommitted\x18# \x01(\bR\x0freadUncommitted\x12!\n" +
+	"\fskip_expired\x18$ \x01(\bR\vskipExpired\x12\x1f\n" +
+	"\vmulti_table\x18% \x01(\bR\n" +
+	"multiTable\x12*\n" +
+	"\x11dead_letter_topic\x18& \x01(\tR\x0fdeadLetterTopic\x123\n" +
+	"\x16share_lock_duration_ms\x18' \x01(\x03R\x13shareLockDurationMs\x120\n" +
+	"\x14share_delivery_limit\x18( \x01(\x05R\x12shareDeliveryLimit\x123\n" +
+	"\x16share_max_record_locks\x18) \x01(\x05R\x13shareMaxRecordLocks\x1aC\n" +
 	"\x15CustomPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a@\n" +
@@ -915,7 +1186,11 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"FORMAT_CSV\x10\x01\x12\x0f\n" +
-	"\vFORMAT_JSON\x10\x02B\x1eZ\x1cshoal/proto/types/v1;typesv1b\x06proto3"
+	"\vFORMAT_JSON\x10\x02\"4\n" +
+	"\n" +
+	"LoadColumn\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04expr\x18\x02 \x01(\tR\x04exprB\x1eZ\x1cshoal/proto/types/v1;typesv1b\x06proto3"
 
 var (
 	file_types_v1_types_proto_rawDescOnce sync.Once
@@ -930,7 +1205,7 @@ func file_types_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_types_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_types_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_types_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_types_v1_types_proto_goTypes = []any{
 	(RoutineLoad_Mode)(0),    // 0: shoal.types.v1.RoutineLoad.Mode
 	(RoutineLoad_Format)(0),  // 1: shoal.types.v1.RoutineLoad.Format
@@ -942,8 +1217,9 @@ var file_types_v1_types_proto_goTypes = []any{
 	(*Column)(nil),           // 7: shoal.types.v1.Column
 	(*Schema)(nil),           // 8: shoal.types.v1.Schema
 	(*RoutineLoad)(nil),      // 9: shoal.types.v1.RoutineLoad
-	nil,                      // 10: shoal.types.v1.RoutineLoad.CustomPropertiesEntry
-	nil,                      // 11: shoal.types.v1.RoutineLoad.JobPropertiesEntry
+	(*LoadColumn)(nil),       // 10: shoal.types.v1.LoadColumn
+	nil,                      // 11: shoal.types.v1.RoutineLoad.CustomPropertiesEntry
+	nil,                      // 12: shoal.types.v1.RoutineLoad.JobPropertiesEntry
 }
 var file_types_v1_types_proto_depIdxs = []int32{
 	3,  // 0: shoal.types.v1.PartitionOffsets.loaded:type_name -> shoal.types.v1.EpochRange
@@ -952,13 +1228,14 @@ var file_types_v1_types_proto_depIdxs = []int32{
 	7,  // 3: shoal.types.v1.Schema.columns:type_name -> shoal.types.v1.Column
 	0,  // 4: shoal.types.v1.RoutineLoad.mode:type_name -> shoal.types.v1.RoutineLoad.Mode
 	1,  // 5: shoal.types.v1.RoutineLoad.format:type_name -> shoal.types.v1.RoutineLoad.Format
-	10, // 6: shoal.types.v1.RoutineLoad.custom_properties:type_name -> shoal.types.v1.RoutineLoad.CustomPropertiesEntry
-	11, // 7: shoal.types.v1.RoutineLoad.job_properties:type_name -> shoal.types.v1.RoutineLoad.JobPropertiesEntry
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	11, // 6: shoal.types.v1.RoutineLoad.custom_properties:type_name -> shoal.types.v1.RoutineLoad.CustomPropertiesEntry
+	12, // 7: shoal.types.v1.RoutineLoad.job_properties:type_name -> shoal.types.v1.RoutineLoad.JobPropertiesEntry
+	10, // 8: shoal.types.v1.RoutineLoad.load_columns:type_name -> shoal.types.v1.LoadColumn
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_types_v1_types_proto_init() }
@@ -973,7 +1250,7 @@ func file_types_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_types_v1_types_proto_rawDesc), len(file_types_v1_types_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
