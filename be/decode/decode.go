@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	typesv1 "shoal/proto/types/v1"
+	"shoal/sql/timezone"
 	"shoal/sql/types"
 )
 
@@ -73,7 +74,7 @@ type row struct {
 func New(schema *typesv1.Schema, load *typesv1.RoutineLoad) (*Decoder, error) {
 	d := &Decoder{strict: load.StrictMode, zone: time.UTC}
 	if load.Timezone != "" {
-		zone, err := time.LoadLocation(load.Timezone)
+		zone, err := timezone.Load(load.Timezone)
 		if err != nil {
 			return nil, fmt.Errorf("time zone of the job: %w", err)
 		}
