@@ -2205,11 +2205,9 @@ type Task struct {
 	LastDigest    []byte                 `protobuf:"bytes,9,opt,name=last_digest,json=lastDigest,proto3" json:"last_digest,omitempty"`
 	LastAnswer    *v11.CommitTxnResponse `protobuf:"bytes,10,opt,name=last_answer,json=lastAnswer,proto3" json:"last_answer,omitempty"`
 	CommittedTxns int64                  `protobuf:"varint,11,opt,name=committed_txns,json=committedTxns,proto3" json:"committed_txns,omitempty"`
-	// Classic mode: what it reads.
-	Partitions []int32 `protobuf:"varint,12,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
-	// Which schema of the table it was given; the newest version of any table of
-	// the database for a multi-table job.
-	SchemaVersion uint32 `protobuf:"varint,13,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
+	// Classic mode: what it reads, of which topic id.
+	Partitions    []int32 `protobuf:"varint,12,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
+	TopicId       []byte  `protobuf:"bytes,13,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2328,11 +2326,11 @@ func (x *Task) GetPartitions() []int32 {
 	return nil
 }
 
-func (x *Task) GetSchemaVersion() uint32 {
+func (x *Task) GetTopicId() []byte {
 	if x != nil {
-		return x.SchemaVersion
+		return x.TopicId
 	}
-	return 0
+	return nil
 }
 
 // AlterRoutineLoad replaces the definition of a PAUSED job.
@@ -2347,6 +2345,10 @@ type AlterRoutineLoad struct {
 	Starts []*LedgerStart `protobuf:"bytes,4,rep,name=starts,proto3" json:"starts,omitempty"`
 	// Ledgers of all other partitions go too (another topic).
 	ReplaceLedgers bool `protobuf:"varint,5,opt,name=replace_ledgers,json=replaceLedgers,proto3" json:"replace_ledgers,omitempty"`
+	// What the share group was set up with now, as in StartRoutineLoad; 0 and
+	// empty in classic mode.
+	LockDurationMs int64  `protobuf:"varint,6,opt,name=lock_duration_ms,json=lockDurationMs,proto3" json:"lock_duration_ms,omitempty"`
+	Note           string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2414,6 +2416,20 @@ func (x *AlterRoutineLoad) GetReplaceLedgers() bool {
 		return x.ReplaceLedgers
 	}
 	return false
+}
+
+func (x *AlterRoutineLoad) GetLockDurationMs() int64 {
+	if x != nil {
+		return x.LockDurationMs
+	}
+	return 0
+}
+
+func (x *AlterRoutineLoad) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
 }
 
 // DeadLettersDelivered moves the position of a job's outbox.
@@ -2739,8 +2755,10 @@ type TaskAssignment struct {
 	// 0 takes the task off its backend.
 	BackendId uint64 `protobuf:"varint,2,opt,name=backend_id,json=backendId,proto3" json:"backend_id,omitempty"`
 	MemberId  string `protobuf:"bytes,3,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
-	// Classic mode: what it reads from now on.
+	// Classic mode: what it reads from now on, of which topic id. Two tasks on
+	// backends never have the same partition.
 	Partitions    []int32 `protobuf:"varint,4,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
+	TopicId       []byte  `protobuf:"bytes,5,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2803,8 +2821,15 @@ func (x *TaskAssignment) GetPartitions() []int32 {
 	return nil
 }
 
-// ScheduleTasks changes where tasks run; each one named gets a new epoch. A
-// NEED_SCHEDULE job with a task becomes RUNNING.
+func (x *TaskAssignment) GetTopicId() []byte {
+	if x != nil {
+		return x.TopicId
+	}
+	return nil
+}
+
+// ScheduleTasks changes where tasks run and what they read; each one named gets
+// a new epoch. A NEED_SCHEDULE job with a task becomes RUNNING.
 type ScheduleTasks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -3092,12 +3117,15 @@ type Ledger struct {
 	Ranges []*v1.OffsetRange `protobuf:"bytes,7,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	// The lowest and the highest loaded offset of each leader epoch, the newest
 	// last.
-	Epochs        []*v1.EpochRange  `protobuf:"bytes,8,rep,name=epochs,proto3" json:"epochs,omitempty"`
-	Voids         []*RememberedVoid `protobuf:"bytes,9,rep,name=voids,proto3" json:"voids,omitempty"`
-	LoadedCount   int64             `protobuf:"varint,10,opt,name=loaded_count,json=loadedCount,proto3" json:"loaded_count,omitempty"`
-	VoidCount     int64             `protobuf:"varint,11,opt,name=void_count,json=voidCount,proto3" json:"void_count,omitempty"`
-	ExpiredCount  int64             `protobuf:"varint,12,opt,name=expired_count,json=expiredCount,proto3" json:"expired_count,omitempty"`
-	Conflicts     int64             `protobuf:"varint,13,opt,name=conflicts,proto3" json:"conflicts,omitempty"`
+	Epochs       []*v1.EpochRange  `protobuf:"bytes,8,rep,name=epochs,proto3" json:"epochs,omitempty"`
+	Voids        []*RememberedVoid `protobuf:"bytes,9,rep,name=voids,proto3" json:"voids,omitempty"`
+	LoadedCount  int64             `protobuf:"varint,10,opt,name=loaded_count,json=loadedCount,proto3" json:"loaded_count,omitempty"`
+	VoidCount    int64             `protobuf:"varint,11,opt,name=void_count,json=voidCount,proto3" json:"void_count,omitempty"`
+	ExpiredCount int64             `protobuf:"varint,12,opt,name=expired_count,json=expiredCount,proto3" json:"expired_count,omitempty"`
+	Conflicts    int64             `protobuf:"varint,13,opt,name=conflicts,proto3" json:"conflicts,omitempty"`
+	// Offsets below start that ALTER passed over: an earlier generation would
+	// have loaded them.
+	Skipped       []*v1.OffsetRange `protobuf:"bytes,14,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3221,6 +3249,13 @@ func (x *Ledger) GetConflicts() int64 {
 		return x.Conflicts
 	}
 	return 0
+}
+
+func (x *Ledger) GetSkipped() []*v1.OffsetRange {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
 }
 
 // RememberedVoid is offsets that are settled as void or expired, and which a
@@ -3880,7 +3915,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\vlast_reason\x18\x1f \x01(\tR\n" +
 	"lastReason\x120\n" +
 	"\x14dead_letters_through\x18  \x01(\x04R\x12deadLettersThrough\x12!\n" +
-	"\fdead_letters\x18! \x01(\x03R\vdeadLetters\"\xbe\x03\n" +
+	"\fdead_letters\x18! \x01(\x03R\vdeadLetters\"\xb2\x03\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
@@ -3903,14 +3938,16 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x0ecommitted_txns\x18\v \x01(\x03R\rcommittedTxns\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\f \x03(\x05R\n" +
-	"partitions\x12%\n" +
-	"\x0eschema_version\x18\r \x01(\rR\rschemaVersion\"\xd5\x01\n" +
+	"partitions\x12\x19\n" +
+	"\btopic_id\x18\r \x01(\fR\atopicId\"\x93\x02\n" +
 	"\x10AlterRoutineLoad\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12/\n" +
 	"\x04load\x18\x02 \x01(\v2\x1b.shoal.types.v1.RoutineLoadR\x04load\x12\x19\n" +
 	"\btable_id\x18\x03 \x01(\x04R\atableId\x125\n" +
 	"\x06starts\x18\x04 \x03(\v2\x1d.shoal.raftlog.v1.LedgerStartR\x06starts\x12'\n" +
-	"\x0freplace_ledgers\x18\x05 \x01(\bR\x0ereplaceLedgers\"l\n" +
+	"\x0freplace_ledgers\x18\x05 \x01(\bR\x0ereplaceLedgers\x12(\n" +
+	"\x10lock_duration_ms\x18\x06 \x01(\x03R\x0elockDurationMs\x12\x12\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"l\n" +
 	"\x14DeadLettersDelivered\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1f\n" +
 	"\vthrough_txn\x18\x02 \x01(\x04R\n" +
@@ -3933,7 +3970,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x04from\x18\x05 \x01(\x0e2\x1a.shoal.raftlog.v1.JobStateR\x04from\x12\x1c\n" +
 	"\tautomatic\x18\x06 \x01(\bR\tautomatic\"\"\n" +
 	"\tRemoveJob\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\x85\x01\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xa0\x01\n" +
 	"\x0eTaskAssignment\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\x04R\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -3941,7 +3978,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\tmember_id\x18\x03 \x01(\tR\bmemberId\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x04 \x03(\x05R\n" +
-	"partitions\"\x92\x01\n" +
+	"partitions\x12\x19\n" +
+	"\btopic_id\x18\x05 \x01(\fR\atopicId\"\x92\x01\n" +
 	"\rScheduleTasks\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12B\n" +
 	"\vassignments\x18\x02 \x03(\v2 .shoal.raftlog.v1.TaskAssignmentR\vassignments\x12&\n" +
@@ -3963,7 +4001,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"partitions\"I\n" +
 	"\vForgetVoids\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
-	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\xce\x03\n" +
+	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\x85\x04\n" +
 	"\x06Ledger\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x1c\n" +
@@ -3981,7 +4019,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\n" +
 	"void_count\x18\v \x01(\x03R\tvoidCount\x12#\n" +
 	"\rexpired_count\x18\f \x01(\x03R\fexpiredCount\x12\x1c\n" +
-	"\tconflicts\x18\r \x01(\x03R\tconflicts\"j\n" +
+	"\tconflicts\x18\r \x01(\x03R\tconflicts\x125\n" +
+	"\askipped\x18\x0e \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\askipped\"j\n" +
 	"\x0eRememberedVoid\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x03R\x04last\x12\x14\n" +
@@ -4148,22 +4187,23 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	53, // 51: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
 	54, // 52: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
 	38, // 53: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
-	3,  // 54: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
-	5,  // 55: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	46, // 56: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	40, // 57: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	10, // 58: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	18, // 59: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	21, // 60: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	23, // 61: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	37, // 62: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	41, // 63: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	15, // 64: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	53, // 54: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
+	3,  // 55: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
+	5,  // 56: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
+	46, // 57: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	40, // 58: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	10, // 59: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	18, // 60: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	21, // 61: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	23, // 62: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	37, // 63: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	41, // 64: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	15, // 65: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }
