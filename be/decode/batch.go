@@ -12,8 +12,6 @@ const (
 	BatchRows = 2048
 	// batchBytes bounds the text in a batch, which may be exceeded by one row.
 	batchBytes = 4 << 20
-	// arenaBlock is the unit in which room for unescaped text is taken.
-	arenaBlock = 64 << 10
 )
 
 // Int128 is a 128-bit two's complement integer.
@@ -50,13 +48,13 @@ type Batch struct {
 	Columns []Column
 	Rows    int
 	textLen int
-	arena   []byte
-	values  []value // of the row that is being decoded
+	arena   arena
+	values  []Value // of the row that is being decoded
 }
 
 // NewBatch makes an empty Batch with columns of the given types.
 func NewBatch(list []types.Type) *Batch {
-	b := &Batch{Columns: make([]Column, len(list)), values: make([]value, len(list))}
+	b := &Batch{Columns: make([]Column, len(list)), values: make([]Value, len(list))}
 	for i, t := range list {
 		c := &b.Columns[i]
 		c.Type, c.Null = t, make([]bool, BatchRows)
@@ -84,34 +82,17 @@ func (b *Batch) Reset() {
 		clear(b.Columns[i].Text[:min(b.Rows, len(b.Columns[i].Text))]) // let go of the messages
 	}
 	b.Rows, b.textLen = 0, 0
-	if cap(b.arena) > batchBytes {
-		b.arena = nil // one huge text must not be kept for ever
-	}
-	b.arena = b.arena[:0]
-}
-
-// room is n bytes that stay valid until Reset.
-func (b *Batch) room(n int) []byte {
-	if cap(b.arena)-len(b.arena) < n {
-		b.arena = make([]byte, 0, max(n, arenaBlock)) // the old block lives on in Text
-	}
-	start := len(b.arena)
-	b.arena = b.arena[:start+n]
-	return b.arena[start : start : start+n]
+	b.arena.reset()
 }
 
 // set converts v into column i of the row at b.Rows.
-func (b *Batch) set(i int, v value, zone *time.Location) outcome {
+func (b *Batch) set(i int, v Value, zone *time.Location) outcome {
 	c := &b.Columns[i]
-	if v.kind == null {
+	if v.Kind <= Null {
 		return isNull
 	}
-	if v.escaped {
-		plain, ok := unescape(b.room(len(v.raw)), v.raw)
-		if !ok {
-			return badEscape
-		}
-		v.raw, v.escaped = plain, false
+	if !v.unescape(&b.arena) {
+		return badEscape
 	}
 	if isText(c.Type.Kind) {
 		return b.setText(c, v)
@@ -119,7 +100,7 @@ func (b *Batch) set(i int, v value, zone *time.Location) outcome {
 	return c.setScalar(b.Rows, v, zone)
 }
 
-func (b *Batch) setText(c *Column, v value) outcome {
+func (b *Batch) setText(c *Column, v Value) outcome {
 	var out outcome
 	c.Text[b.Rows], out = textValue(c.Type, v)
 	b.textLen += len(c.Text[b.Rows])

@@ -11,25 +11,6 @@ import (
 	"shoal/sql/types"
 )
 
-// value is a source value before conversion. raw points into the message; of
-// a JSON string it is what stands between the quotes.
-type value struct {
-	kind    valueKind
-	escaped bool // raw holds JSON escapes
-	raw     []byte
-}
-
-type valueKind uint8
-
-const (
-	null    valueKind = iota
-	missing           // not there: the column's default, or NULL
-	text              // a field of CSV, a string of JSON
-	number            // of JSON
-	boolean           // of JSON
-	nested            // object or array of JSON
-)
-
 // outcome tells how a conversion ended.
 type outcome uint8
 
@@ -42,6 +23,8 @@ const (
 	outOfRange         // too big for a decimal, or a year that no reader takes
 	badEscape          // a JSON string that is no text
 )
+
+const halfSurrogate = `has a \u escape that is half of a surrogate pair, which is no text`
 
 // alwaysBad tells whether the row is an error row whatever the mode.
 func (o outcome) alwaysBad() bool { return o == outOfRange || o == badEscape }
@@ -57,14 +40,14 @@ func (o outcome) describe(t types.Type) string {
 	case cut:
 		return fmt.Sprintf("is longer than the %d bytes of %s", t.Length, name)
 	case badEscape:
-		return `has a \u escape that is half of a surrogate pair, which is no text`
+		return halfSurrogate
 	}
 	return "is no " + name
 }
 
 // setScalar converts v into the row of a column that is not text.
-func (c *Column) setScalar(row int, v value, zone *time.Location) (out outcome) {
-	if v.kind == nested {
+func (c *Column) setScalar(row int, v Value, zone *time.Location) (out outcome) {
+	if v.Kind == Nested {
 		return invalid
 	}
 	s := trimBlanks(v.raw)
@@ -72,12 +55,12 @@ func (c *Column) setScalar(row int, v value, zone *time.Location) (out outcome) 
 	case types.Boolean:
 		c.Int[row], out = parseBool(s)
 	case types.Date, types.DateTime:
-		if v.kind == boolean {
+		if v.Kind == Boolean {
 			return invalid
 		}
 		c.Int[row], out = parseTime(s, c.Type, zone)
 	default:
-		if v.kind == boolean {
+		if v.Kind == Boolean {
 			s = digitOf(s)
 		}
 		out = c.setNumber(row, s)
@@ -113,25 +96,16 @@ func (c *Column) setNumber(row int, s []byte) (out outcome) {
 	return out
 }
 
-// digitOf is how Doris reads JSON's true and false wherever text or a number
-// is wanted.
-func digitOf(literal []byte) []byte {
-	if literal[0] == 't' {
-		return []byte("1")
-	}
-	return []byte("0")
-}
-
 // textValue converts v for a text column.
-func textValue(t types.Type, v value) ([]byte, outcome) {
+func textValue(t types.Type, v Value) ([]byte, outcome) {
 	s := v.raw
 	if t.Kind == types.JSON {
-		if v.kind == text && !validJSON(s) {
+		if v.Kind == Text && !validJSON(s) {
 			return nil, invalid
 		}
 		return s, good
 	}
-	if v.kind == boolean {
+	if v.Kind == Boolean {
 		s = digitOf(s)
 	}
 	if t.Kind == types.String || len(s) <= t.Length {

@@ -12,7 +12,7 @@ import (
 type csvFormat struct {
 	separator []byte
 	binary    bool  // the separator is no text: it may cut a line within a character
-	columns   []int // the column that each source field fills, -1 for none
+	slots     []int // the value that each source field fills, -1 for none
 	rest      []byte
 	line      int
 }
@@ -20,23 +20,23 @@ type csvFormat struct {
 // defaultSeparator is Doris's for COLUMNS TERMINATED BY.
 const defaultSeparator = "\t"
 
-func newCSVFormat(separator string, columns []int) *csvFormat {
+func newCSVFormat(separator string, slots []int) *csvFormat {
 	if separator == "" {
 		separator = defaultSeparator
 	}
-	return &csvFormat{separator: []byte(separator), binary: !utf8.ValidString(separator), columns: columns}
+	return &csvFormat{separator: []byte(separator), binary: !utf8.ValidString(separator), slots: slots}
 }
 
 func (f *csvFormat) start(message []byte) { f.rest, f.line = message, 0 }
 
-func (f *csvFormat) next(values []value) (row, bool) {
+func (f *csvFormat) next(values []Value, _ *arena) (at Place, reason string, more bool) {
 	for len(f.rest) > 0 {
 		line := f.cutLine()
 		if len(line) > 0 {
-			return row{line: f.line, raw: line, reason: f.split(line, values)}, true
+			return Place{Line: f.line, Raw: line}, f.split(line, values), true
 		}
 	}
-	return row{}, false
+	return at, "", false
 }
 
 // cutLine takes the next line off the message.
@@ -48,14 +48,14 @@ func (f *csvFormat) cutLine() []byte {
 }
 
 // split fills values from a line, or answers what is wrong with it.
-func (f *csvFormat) split(line []byte, values []value) (reason string) {
+func (f *csvFormat) split(line []byte, values []Value) (reason string) {
 	if !f.binary {
 		if reason := checkText(line); reason != "" {
 			return reason
 		}
 	}
 	for i := range values {
-		values[i] = value{kind: missing}
+		values[i] = Value{}
 	}
 	found := 0
 	for more := true; more; found++ {
@@ -66,13 +66,13 @@ func (f *csvFormat) split(line []byte, values []value) (reason string) {
 				return reason
 			}
 		}
-		if found >= len(f.columns) || f.columns[found] < 0 {
+		if found >= len(f.slots) || f.slots[found] < 0 {
 			continue
 		}
-		values[f.columns[found]] = csvValue(source)
+		values[f.slots[found]] = csvValue(source)
 	}
-	if found != len(f.columns) {
-		return fmt.Sprintf("number of fields: found %d, wanted %d (separator %q)", found, len(f.columns), f.separator)
+	if found != len(f.slots) {
+		return fmt.Sprintf("number of fields: found %d, wanted %d (separator %q)", found, len(f.slots), f.separator)
 	}
 	return ""
 }
@@ -88,9 +88,9 @@ func (f *csvFormat) cutField(line []byte) (field, rest []byte, more bool) {
 	return line, nil, false
 }
 
-func csvValue(source []byte) value {
+func csvValue(source []byte) Value {
 	if len(source) == 2 && source[0] == '\\' && source[1] == 'N' {
-		return value{kind: null}
+		return Value{Kind: Null}
 	}
-	return value{kind: text, raw: source}
+	return Value{Kind: Text, raw: source}
 }

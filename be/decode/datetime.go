@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"time"
 
 	"shoal/sql/types"
@@ -120,7 +121,7 @@ func (c *clock) readTimeOfDay(s []byte, i, scale int) (ok bool) {
 }
 
 // readRest reads a fraction and a zone, both optional.
-func (c *clock) readRest(s []byte, scale int) bool {
+func (c *clock) readRest(s []byte, scale int) (ok bool) {
 	if len(s) > 1 && s[0] == '.' {
 		end := skipDigits(s, 1)
 		if end == 1 {
@@ -136,25 +137,36 @@ func (c *clock) readRest(s []byte, scale int) bool {
 	if len(s) == 1 && s[0]|0x20 == 'z' {
 		return true
 	}
-	return c.readOffset(s)
+	c.offset, ok = parseOffset(s)
+	return ok
 }
 
-// readOffset reads ±HH:mm or ±HHmm.
-func (c *clock) readOffset(s []byte) bool {
-	if s[0] != '+' && s[0] != '-' {
-		return false
+// parseOffset reads a sign, hours of one or two digits, and perhaps minutes of
+// two, after a colon or not: at most 14 hours, in steps that zones have.
+func parseOffset(s []byte) (offset time.Duration, ok bool) {
+	if len(s) == 0 || s[0] != '+' && s[0] != '-' {
+		return 0, false
 	}
-	if len(s) == 6 && s[3] == ':' {
-		s = append(append(make([]byte, 0, 5), s[:3]...), s[4:]...)
+	hours, minutes := s[1:], []byte("00")
+	if i := len(s) - 3; i > 1 {
+		hours, minutes = s[1:i+1], s[i+1:]
+		hours = bytes.TrimSuffix(hours, []byte{':'})
 	}
-	if len(s) != 5 || skipDigits(s, 1) != 5 || number2(s[1:]) > 14 || number2(s[3:]) > 59 {
-		return false
+	if len(hours) == 0 || len(hours) > 2 || skipDigits(hours, 0) != len(hours) || skipDigits(minutes, 0) != 2 {
+		return 0, false
 	}
-	c.offset = time.Duration(number2(s[1:]))*time.Hour + time.Duration(number2(s[3:]))*time.Minute
+	h, m := int(hours[len(hours)-1]-'0'), number2(minutes)
+	if len(hours) == 2 {
+		h = number2(hours)
+	}
+	if h > 14 || h == 14 && m > 0 || m != 0 && m != 30 && m != 45 {
+		return 0, false
+	}
+	offset = time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
 	if s[0] == '-' {
-		c.offset = -c.offset
+		offset = -offset
 	}
-	return true
+	return offset, true
 }
 
 // roundFraction is the microseconds of a written fraction of a second, rounded

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// jsonFormat reads one object from each message and hands its values to the
-// columns that its keys name: the exact name first, else in any case, and of
-// equal ones the first. Values of columns are found in the first pass and
-// converted only once the whole message is known to be good.
+// jsonFormat reads one object from each message and takes the values whose
+// keys are wanted: the exact name first, else in any case, and of equal ones
+// the first. Values are found in the first pass and used only once the whole
+// message is known to be good.
 type jsonFormat struct {
-	names   []string // of the table's columns
-	columns map[string]int
+	names   []string // the key of each value
+	slots   map[string]int
 	seen    []keyAt
-	rank    []rank // how well the value of each column was named
+	rank    []rank // how well each value was named
 	scan    scanner
 	scratch []byte
 	pending bool
@@ -22,9 +22,9 @@ type jsonFormat struct {
 // keyAt remembers the n-th key of the last message, because messages of one
 // topic tend to have the same keys in the same order.
 type keyAt struct {
-	key    []byte
-	column int
-	rank   rank
+	key  []byte
+	slot int
+	rank rank
 }
 
 const (
@@ -43,12 +43,14 @@ const (
 	exactName
 )
 
-func newJSONFormat(fields []field, filled []int) *jsonFormat {
-	f := &jsonFormat{names: make([]string, len(fields)), columns: map[string]int{}, rank: make([]rank, len(fields))}
-	for _, column := range filled {
-		if column >= 0 {
-			f.names[column] = fields[column].name
-			f.columns[fields[column].name] = column
+// newJSONFormat reads the keys called names, each into the value at its slot
+// (not at all if that is negative), of width values.
+func newJSONFormat(names []string, slots []int, width int) *jsonFormat {
+	f := &jsonFormat{names: make([]string, width), slots: map[string]int{}, rank: make([]rank, width)}
+	for i, slot := range slots {
+		if slot >= 0 {
+			f.names[slot] = names[i]
+			f.slots[names[i]] = slot
 		}
 	}
 	return f
@@ -56,30 +58,29 @@ func newJSONFormat(fields []field, filled []int) *jsonFormat {
 
 func (f *jsonFormat) start(message []byte) { f.scan.b, f.pending = message, true }
 
-func (f *jsonFormat) next(values []value) (row, bool) {
+func (f *jsonFormat) next(values []Value, _ *arena) (at Place, reason string, more bool) {
 	s := &f.scan
 	s.problem = ""
 	start := s.space(0)
 	if !f.pending || start == len(s.b) {
-		return row{}, false
+		return at, "", false
 	}
 	f.pending = false
-	r := row{line: 1, raw: s.b}
-	if r.reason = checkText(s.b); r.reason != "" {
-		return r, true
+	at = Place{Line: 1, Raw: s.b}
+	if reason := checkText(s.b); reason != "" {
+		return at, reason, true
 	}
 	if s.b[start] != '{' {
-		r.reason = f.notAnObject(start)
-		return r, true
+		return at, f.notAnObject(start), true
 	}
 	named := f.object(start, values)
 	switch {
 	case s.problem != "":
-		r.reason = fmt.Sprintf("not valid JSON: %s at position %d", s.problem, s.at+1)
+		return at, fmt.Sprintf("not valid JSON: %s at position %d", s.problem, s.at+1), true
 	case !named:
-		r.reason = "no key of the object is the name of a column"
+		return at, "no key of the object is the name of a column", true
 	}
-	return r, true
+	return at, "", true
 }
 
 // notAnObject answers what is wrong with a message whose value is no object.
@@ -104,10 +105,10 @@ func (f *jsonFormat) end(i int) {
 
 // object reads the whole message, an object that opens at start, and tells
 // whether a key named a column.
-func (f *jsonFormat) object(start int, values []value) (named bool) {
+func (f *jsonFormat) object(start int, values []Value) (named bool) {
 	s := &f.scan
 	for i := range values {
-		values[i], f.rank[i] = value{kind: missing}, noName
+		values[i], f.rank[i] = Value{}, noName
 	}
 	i := s.space(start + 1)
 	if s.peek(i) == '}' {
@@ -119,14 +120,14 @@ func (f *jsonFormat) object(start int, values []value) (named bool) {
 		if s.problem != "" {
 			return false
 		}
-		var v value
+		var v Value
 		if v, i = f.value(at); s.problem != "" {
 			return false
 		}
-		if column, rank := f.lookup(n, raw, escaped); rank > noName {
+		if slot, rank := f.lookup(n, raw, escaped); rank > noName {
 			named = true
-			if rank > f.rank[column] {
-				values[column], f.rank[column] = v, rank
+			if rank > f.rank[slot] {
+				values[slot], f.rank[slot] = v, rank
 			}
 		}
 		i = s.space(i)
@@ -144,43 +145,43 @@ func (f *jsonFormat) object(start int, values []value) (named bool) {
 }
 
 // value reads the value at i.
-func (f *jsonFormat) value(i int) (v value, end int) {
+func (f *jsonFormat) value(i int) (v Value, end int) {
 	s := &f.scan
 	switch c := s.peek(i); c {
 	case '"':
 		if end, v.escaped = s.str(i); s.problem == "" {
-			v.kind, v.raw = text, s.b[i+1:end-1]
+			v.Kind, v.raw = Text, s.b[i+1:end-1]
 		}
 		return v, end
 	case '{', '[':
-		v.kind, end = nested, s.any(i)
+		v.Kind, end = Nested, s.any(i)
 	case 't', 'f':
-		v.kind, end = boolean, s.scalar(i)
+		v.Kind, end = Boolean, s.scalar(i)
 	case 'n':
-		return value{kind: null}, s.scalar(i)
+		return Value{Kind: Null}, s.scalar(i)
 	default:
-		v.kind, end = number, s.scalar(i)
+		v.Kind, end = Number, s.scalar(i)
 	}
 	v.raw = s.b[i:end]
 	return v, end
 }
 
-// lookup finds the column that the n-th key of the message names.
+// lookup finds the slot that the n-th key of the message names.
 func (f *jsonFormat) lookup(n int, raw []byte, escaped bool) (int, rank) {
 	if len(raw) > maxKey {
 		return 0, noName
 	}
 	if n < len(f.seen) && bytes.Equal(f.seen[n].key, raw) {
-		return f.seen[n].column, f.seen[n].rank
+		return f.seen[n].slot, f.seen[n].rank
 	}
-	column, rank := f.find(raw, escaped)
+	slot, rank := f.find(raw, escaped)
 	switch {
 	case n < len(f.seen):
-		f.seen[n] = keyAt{append(f.seen[n].key[:0], raw...), column, rank}
+		f.seen[n] = keyAt{append(f.seen[n].key[:0], raw...), slot, rank}
 	case n == len(f.seen) && n < maxSeen:
-		f.seen = append(f.seen, keyAt{bytes.Clone(raw), column, rank})
+		f.seen = append(f.seen, keyAt{bytes.Clone(raw), slot, rank})
 	}
-	return column, rank
+	return slot, rank
 }
 
 func (f *jsonFormat) find(raw []byte, escaped bool) (int, rank) {
@@ -191,12 +192,12 @@ func (f *jsonFormat) find(raw []byte, escaped bool) (int, rank) {
 		}
 		f.scratch, raw = plain, plain
 	}
-	if column, ok := f.columns[string(raw)]; ok {
-		return column, exactName
+	if slot, ok := f.slots[string(raw)]; ok {
+		return slot, exactName
 	}
-	for column, name := range f.names {
+	for slot, name := range f.names {
 		if name != "" && bytes.EqualFold([]byte(name), raw) {
-			return column, anyCase
+			return slot, anyCase
 		}
 	}
 	return 0, noName

@@ -1,0 +1,87 @@
+package decode_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"shoal/be/decode"
+	typesv1 "shoal/proto/types/v1"
+)
+
+var mapped = []*typesv1.LoadColumn{{Name: "ID"}, {Name: "tmp"}, {Name: "v", Expr: "upper(tmp)"}}
+
+// TestSource: a source row has the plain names of COLUMNS, as they are; what is
+// converted later keeps the kind that the source gave it.
+func TestSource(t *testing.T) {
+	schema := parseTable(t, "id INT not null\nv JSON\nn INT default 7\n")
+	load := &typesv1.RoutineLoad{Format: typesv1.RoutineLoad_FORMAT_JSON, LoadColumns: mapped}
+	source, err := decode.NewSource(schema, load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := fmt.Sprint(source.Names()); names != "[ID tmp]" {
+		t.Fatalf("names %s", names)
+	}
+	rows := source.NewRows()
+	for _, message := range []string{
+		`{"id":1,"TMP":{"a":[1.50]},"v":"not asked for"}`, `{"id":2.0,"tmp":"x\u00e9\n"}`, `{"id":"3"}`, `{"id":null,"tmp":true}`, `{"id":5,"tmp":"\ud800"}`, `{"x":1}`,
+	} {
+		source.Start([]byte(message))
+		for more := true; more; {
+			var bad *decode.RowError
+			if more, bad = source.Next(rows); bad != nil {
+				t.Logf("%s: %s", message, bad.Reason)
+			}
+		}
+	}
+	var got strings.Builder
+	for row := range rows.Len {
+		for i := range source.Names() {
+			text, ok := rows.Fields[i][row].Text()
+			fmt.Fprintf(&got, "%q %v ", text, ok)
+		}
+	}
+	if want := `"1" true "{\"a\":[1.50]}" true "2.0" true "xé\n" true "3" true "" false "" false "1" true `; got.String() != want {
+		t.Errorf("source rows %s\nwant        %s", got.String(), want)
+	}
+	convertAll(t, schema, load, rows)
+}
+
+func convertAll(t *testing.T, schema *typesv1.Schema, load *typesv1.RoutineLoad, rows *decode.Rows) {
+	converter, err := decode.NewConverter(schema, load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := converter.NewBatch()
+	for row := range rows.Len {
+		bad := converter.Add(b, []decode.Value{rows.Fields[0][row], rows.Fields[1][row], {}}, rows.Places[row])
+		if (bad != nil) != (row == 3) {
+			t.Errorf("row %d: %+v", row, bad)
+		}
+	}
+	want := `[[1 "{\"a\":[1.50]}" 7] [2 NULL 7] [3 NULL 7]]`
+	if got := fmt.Sprint(cells(b)); got != want {
+		t.Errorf("converted %s\nwant      %s", got, want)
+	}
+	if rows.Reset(); rows.Len != 0 || rows.Full() {
+		t.Error("Reset left rows")
+	}
+}
+
+// Without plain names, the table's columns are the fields of the source, as in
+// Doris; a Decoder takes no expression.
+func TestSourceOfAllColumns(t *testing.T) {
+	schema := parseTable(t, "id INT\nv STRING\n")
+	load := &typesv1.RoutineLoad{LoadColumns: mapped[2:]}
+	source, err := decode.NewSource(schema, load)
+	if err != nil || fmt.Sprint(source.Names()) != "[id v]" {
+		t.Fatalf("%v, %v", source, err)
+	}
+	if _, err := decode.New(schema, load); err == nil || !strings.Contains(err.Error(), "expression of v") {
+		t.Errorf("New took an expression: %v", err)
+	}
+	if _, err := decode.New(schema, &typesv1.RoutineLoad{PrecedingFilter: "id > 1"}); err == nil {
+		t.Error("New took a PRECEDING FILTER")
+	}
+}
