@@ -81,7 +81,7 @@ func columnRow(db, table string, index int, c ColumnInfo) []Cell {
 	case types.Char, types.VarChar:
 		chars, octets = num(int64(c.Type.Length)), num(int64(c.Type.Length))
 		set, coll = str(charset), str(collation)
-	case types.String, types.JSON:
+	case types.String, types.JSON, types.Variant:
 		set, coll = str(charset), str(collation)
 	case types.Decimal:
 		precision, scale = num(int64(c.Type.Precision)), num(int64(c.Type.Scale))

@@ -91,8 +91,11 @@ func tableDefinition(stmt *ast.CreateTable) (*raftlogv1.Table, error) {
 	if d := stmt.Distribution; d != nil {
 		for _, name := range d.Columns {
 			i := indexOf(stmt.Columns, name)
-			if i < 0 {
+			switch {
+			case i < 0:
 				return nil, errno.New(errno.KeyColumnMissing, "DISTRIBUTED BY HASH: column '%s' doesn't exist in the table", name)
+			case !canBeHashed(stmt.Columns[i].Type):
+				return nil, errno.New(errno.WrongColumnSpec, "DISTRIBUTED BY HASH: column '%s' is %s, which has no hash", name, stmt.Columns[i].Type)
 			}
 			table.Distribution = append(table.Distribution, stmt.Columns[i].Name)
 		}
@@ -183,10 +186,15 @@ func keyColumns(stmt *ast.CreateTable) ([]string, error) {
 
 func canBeKey(t types.Type) bool {
 	switch t.Kind {
-	case types.Float, types.Double, types.String, types.JSON:
+	case types.Float, types.Double, types.String, types.JSON, types.Variant:
 		return false
 	}
-	return true
+	return !t.IsNested()
+}
+
+// canBeHashed tells what rows may be distributed by.
+func canBeHashed(t types.Type) bool {
+	return !t.IsNested() && t.Kind != types.JSON && t.Kind != types.Variant
 }
 
 func (e *Executor) dropTable(ctx context.Context, s *session.Session, stmt *ast.DropTable) error {

@@ -69,6 +69,8 @@ func fits(t types.Type, text string) bool {
 		return fitsDateTime(text, t.Scale)
 	case types.Char, types.VarChar:
 		return len(text) <= t.Length
+	case types.Array, types.Map, types.Struct, types.Variant: // none but NULL, as in Doris
+		return false
 	}
 	return true
 }

@@ -126,7 +126,7 @@ func (e *Executor) showColumns(s *session.Session, stmt *ast.ShowColumns) (*resu
 
 func collationOf(t types.Type) result.Cell {
 	switch t.Kind {
-	case types.Char, types.VarChar, types.String, types.JSON:
+	case types.Char, types.VarChar, types.String, types.JSON, types.Variant:
 		return result.Text("utf8mb4_general_ci")
 	}
 	return nil

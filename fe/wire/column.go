@@ -143,7 +143,7 @@ func defineTyped(name string, t types.Type) column {
 		return text(name, typeString, t.Length)
 	case types.VarChar:
 		return text(name, typeVarString, t.Length)
-	case types.JSON:
+	case types.JSON, types.Variant:
 		return text(name, typeJSON, unknownChars)
 	}
 	c := text(name, typeBlob, unknownChars)

@@ -63,38 +63,45 @@ func (p *parser) skipElement() {
 	}
 }
 
+// columnType takes a type: a word, perhaps with what is in parentheses or, for
+// types made of others, between < and >. The package types knows their form.
 func (p *parser) columnType(column string) types.Type {
 	if p.peek().Kind != Word {
 		p.fail("expected the type of column " + ast.QuoteName(column))
 	}
-	t := p.take()
-	if p.peek().isSymbol("<") {
-		p.invalid(t.Pos, "column type "+strings.ToUpper(t.Value)+"<…> is not supported yet")
+	pos := p.peek().Pos
+	var b strings.Builder
+	b.WriteString(p.take().Value)
+	for depth := 0; depth > 0 || p.peek().isSymbol("(") || p.peek().isSymbol("<"); {
+		t := p.peek()
+		switch {
+		case t.Kind == EndOfText:
+			p.fail("the type of column " + ast.QuoteName(column) + " has no end,")
+		case t.isSymbol("(") || t.isSymbol("<"):
+			depth++
+		case t.isSymbol(")") || t.isSymbol(">"):
+			depth--
+		}
+		b.WriteString(" " + p.spelled())
 	}
-	var params []int
-	if p.acceptSymbol("(") {
-		params = p.typeParams(t.Value)
-	}
-	typ, err := types.New(t.Value, params...)
+	typ, err := types.Parse(b.String())
 	if err != nil {
-		p.invalid(t.Pos, "column "+ast.QuoteName(column)+": "+err.Error())
+		p.invalid(pos, "column "+ast.QuoteName(column)+": "+err.Error())
 	}
 	return typ
 }
 
-// typeParams takes the numbers after an opening parenthesis; varchar may have
-// a star, which is no number.
-func (p *parser) typeParams(typeName string) []int {
-	if strings.EqualFold(typeName, "varchar") && p.acceptSymbol("*") {
-		p.expectSymbol(")")
-		return nil
+// spelled takes a token and returns it in the spelling of package types, which
+// knows no backslash in a text.
+func (p *parser) spelled() string {
+	t := p.peek()
+	switch t.Kind {
+	case QuotedName:
+		return ast.QuoteName(p.nameText("a field's name"))
+	case String:
+		return "'" + strings.ReplaceAll(p.stringLiteral("a comment"), "'", "''") + "'"
 	}
-	params := []int{p.integer("a number")}
-	for p.acceptSymbol(",") {
-		params = append(params, p.integer("a number"))
-	}
-	p.expectSymbol(")")
-	return params
+	return p.take().Value
 }
 
 func (p *parser) integer(what string) int {

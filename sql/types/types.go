@@ -2,13 +2,13 @@
 // names and limits for them, what DuckDB and Parquet store for each, and the
 // words that MySQL clients read in information_schema.
 //
-// A Type is a plain comparable value. The package holds no state, starts
-// nothing and knows neither values nor tables.
+// A Type is a plain comparable value, nested ones too: what they are made of is
+// kept as its spelling and read when asked for. The package holds no state,
+// starts nothing and knows neither values nor tables.
 package types
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -34,6 +34,10 @@ const (
 	VarChar
 	String
 	JSON
+	Variant
+	Array
+	Map
+	Struct
 )
 
 // Limits of the parameters of types, as in Doris's CREATE TABLE page.
@@ -68,6 +72,10 @@ var families = map[Kind]family{
 	VarChar:  {"varchar", "VARCHAR", "varchar", ""},
 	String:   {"text", "VARCHAR", "text", ""},
 	JSON:     {"json", "VARCHAR", "json", ""},
+	Variant:  {"variant", "VARCHAR", "variant", ""},
+	Array:    {"array", "", "array", ""},
+	Map:      {"map", "", "map", ""},
+	Struct:   {"struct", "", "struct", ""},
 }
 
 // String returns the Doris name of the kind in small letters.
@@ -80,12 +88,14 @@ func (k Kind) String() string {
 
 // Type is a column type. Only the parameters of its kind are set: Precision
 // and Scale of Decimal, Scale (digits of the second) of DateTime, Length (in
-// bytes, as Doris counts) of Char and VarChar.
+// bytes, as Doris counts) of Char and VarChar; what Array, Map and Struct are
+// made of is told by Parts.
 type Type struct {
 	Kind      Kind
 	Precision int
 	Scale     int
 	Length    int
+	parts     string // between < and >, as String prints it
 }
 
 // String returns the type as Doris's SHOW CREATE TABLE spells it, which Parse
@@ -100,6 +110,8 @@ func (t Type) String() string {
 		if t.Scale > 0 {
 			return fmt.Sprintf("datetime(%d)", t.Scale)
 		}
+	case Array, Map, Struct:
+		return t.Kind.String() + "<" + t.parts + ">"
 	}
 	return t.Kind.String()
 }
@@ -108,8 +120,11 @@ func (t Type) String() string {
 // type: no small and no 128-bit integers, because readers of Parquet disagree
 // about them.
 func (t Type) DuckDB() string {
-	if t.Kind == Decimal {
+	switch t.Kind {
+	case Decimal:
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale)
+	case Array, Map, Struct:
+		return t.nestedDuckDB()
 	}
 	return families[t.Kind].duckDB
 }
@@ -151,14 +166,19 @@ var aliases = map[string]Kind{
 	"decimal": Decimal, "decimalv3": Decimal, "numeric": Decimal,
 	"date": Date, "datev2": Date, "datetime": DateTime, "datetimev2": DateTime, "timestamp": DateTime,
 	"char": Char, "character": Char, "varchar": VarChar, "string": String, "text": String,
-	"json": JSON, "jsonb": JSON,
+	"json": JSON, "jsonb": JSON, "variant": Variant,
+	"array": Array, "map": Map, "struct": Struct, // with parts: Parse reads them
 }
+
+// addresses are types that DuckDB and Parquet have only as text, which neither
+// sorts nor compares as they do.
+var addresses = map[string]string{"ipv4": "VARCHAR(15)", "ipv6": "VARCHAR(39)"}
 
 // foreign are types that Doris or MySQL have and Shoal does not, so that the
 // message can tell a missing type from a misspelled one.
 var foreign = map[string]bool{
-	"array": true, "map": true, "struct": true, "variant": true, "bitmap": true, "hll": true, "quantile_state": true,
-	"agg_state": true, "ipv4": true, "ipv6": true, "varbinary": true, "binary": true, "blob": true, "time": true,
+	"bitmap": true, "hll": true, "quantile_state": true,
+	"agg_state": true, "varbinary": true, "binary": true, "blob": true, "time": true,
 	"year": true, "enum": true, "set": true, "bit": true, "mediumint": true, "decimalv2": true,
 	"tinytext": true, "mediumtext": true, "longtext": true, "tinyblob": true, "mediumblob": true, "longblob": true,
 }
@@ -171,11 +191,15 @@ var foreign = map[string]bool{
 func New(name string, params ...int) (Type, error) {
 	lower := strings.ToLower(name)
 	kind, ok := aliases[lower]
-	if !ok {
-		if foreign[lower] {
-			return Type{}, fmt.Errorf("column type %s is not supported yet", strings.ToUpper(name))
-		}
+	switch instead := addresses[lower]; {
+	case instead != "":
+		return Type{}, fmt.Errorf("column type %s is not supported: Parquet has no such type; declare it %s", strings.ToUpper(name), instead)
+	case foreign[lower]:
+		return Type{}, fmt.Errorf("column type %s is not supported yet", strings.ToUpper(name))
+	case !ok:
 		return Type{}, fmt.Errorf("unknown column type %q", name)
+	case forms[kind] != "":
+		return Type{}, fmt.Errorf("%s needs its parts: %s", strings.ToUpper(name), forms[kind])
 	}
 	if most := maxParams(kind); len(params) > most {
 		return Type{}, fmt.Errorf("%s takes at most %d parameter(s), got %d", strings.ToUpper(name), most, len(params))
@@ -240,31 +264,4 @@ func newText(kind Kind, params []int, byDefault, most int) (Type, error) {
 		return Type{}, fmt.Errorf("length of %s must be between 1 and %d, got %d", strings.ToUpper(kind.String()), most, t.Length)
 	}
 	return t, nil
-}
-
-// Parse reads a type from its spelling, such as the one that String returns:
-// a name in any case and perhaps parameters in parentheses, of which
-// varchar(*) is as long as varchar can be.
-func Parse(s string) (Type, error) {
-	name, rest, found := strings.Cut(strings.TrimSpace(s), "(")
-	name = strings.TrimSpace(name)
-	if !found {
-		return New(name)
-	}
-	inner, ok := strings.CutSuffix(strings.TrimSpace(rest), ")")
-	if !ok {
-		return Type{}, fmt.Errorf("type %q has no closing parenthesis", s)
-	}
-	if strings.EqualFold(name, "varchar") && strings.TrimSpace(inner) == "*" {
-		return New(name)
-	}
-	var params []int
-	for field := range strings.SplitSeq(inner, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil {
-			return Type{}, fmt.Errorf("parameter %q of type %q is not a number", strings.TrimSpace(field), s)
-		}
-		params = append(params, n)
-	}
-	return New(name, params...)
 }
