@@ -1,4 +1,9 @@
-package share
+// Package backoff spaces what a source of records tries again: a partition
+// that is refused, a broker that does not answer, a look-up that failed. So
+// nothing is asked in a hot loop, however often the caller polls.
+//
+// It is a value without a goroutine, of the goroutine that owns it.
+package backoff
 
 import "time"
 
@@ -7,23 +12,26 @@ const (
 	maxRest   = 2 * time.Second
 )
 
-// A backoff spaces retries: each failure in a row doubles the rest. The zero
-// value is rested.
-type backoff struct {
-	failures int
-	until    time.Time // zero when rested
-	cause    error
+// A Backoff spaces retries: each failure in a row doubles the rest, up to two
+// seconds. The zero value is rested.
+type Backoff struct {
+	Failures int
+	Until    time.Time // zero when rested
+	Cause    error     // of the last failure, nil when rested
 }
 
-func (b *backoff) fail(cause error) {
+// Fail begins a rest because of cause.
+func (b *Backoff) Fail(cause error) {
 	rest := maxRest
-	if b.failures < 6 { // beyond, the shift passes maxRest
-		rest = min(maxRest, firstRest<<b.failures)
+	if b.Failures < 6 { // beyond, the shift passes maxRest
+		rest = min(maxRest, firstRest<<b.Failures)
 	}
-	b.failures++
-	b.until, b.cause = time.Now().Add(rest), cause
+	b.Failures++
+	b.Until, b.Cause = time.Now().Add(rest), cause
 }
 
-func (b *backoff) ok() { *b = backoff{} }
+// OK ends the rest: it worked.
+func (b *Backoff) OK() { *b = Backoff{} }
 
-func (b *backoff) resting() bool { return time.Now().Before(b.until) }
+// Resting tells whether it is too early to try again.
+func (b *Backoff) Resting() bool { return time.Now().Before(b.Until) }

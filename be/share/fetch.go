@@ -51,9 +51,9 @@ func (m *Member) fetch(ctx context.Context, s *session, want []source.PartitionI
 		f.LockedUntil = sent.Add(f.Lock)
 	}
 	if failed != nil && f.LockedUntil.IsZero() {
-		s.rest.fail(failed)
+		s.rest.Fail(failed)
 	} else {
-		s.rest.ok()
+		s.rest.OK()
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"shoal/be/backoff"
 	"shoal/be/source"
 )
 
@@ -28,7 +29,7 @@ type heart struct {
 	epoch       int32
 	coordinator int32 // broker id, -1 when it must be looked up
 	subscribed  bool  // the coordinator has heard our subscription
-	rest        backoff
+	rest        backoff.Backoff
 }
 
 // Run keeps the member in the group, and joins again whenever the coordinator
@@ -74,8 +75,8 @@ func (h *heart) beat(ctx context.Context) time.Duration {
 	// A coordinator that moved may not have heard of us, or not everything.
 	h.coordinator, h.subscribed = -1, false
 	err = failure("heartbeat of share group "+h.cfg.Group, err)
-	h.rest.fail(err)
-	if h.rest.failures == 1 {
+	h.rest.Fail(err)
+	if h.rest.Failures == 1 {
 		h.cfg.Logger.Warn("heartbeat failed", "cause", err)
 	}
 	h.mu.Lock()
@@ -83,12 +84,12 @@ func (h *heart) beat(ctx context.Context) time.Duration {
 	h.mu.Unlock()
 	member.trouble = err
 	h.update(member)
-	return time.Until(h.rest.until)
+	return time.Until(h.rest.Until)
 }
 
 // beaten takes in an answer.
 func (h *heart) beaten(resp *kmsg.ShareGroupHeartbeatResponse) time.Duration {
-	h.rest.ok()
+	h.rest.OK()
 	h.epoch, h.subscribed = resp.MemberEpoch, true
 	h.mu.Lock()
 	member := h.member
@@ -178,8 +179,8 @@ func (h *heart) leave(ctx context.Context) error {
 			return nil
 		}
 		h.coordinator = -1
-		h.rest.fail(err)
-		if wait(ctx, nil, h.rest.until); ctx.Err() != nil {
+		h.rest.Fail(err)
+		if wait(ctx, nil, h.rest.Until); ctx.Err() != nil {
 			return failure("leaving share group "+h.cfg.Group, err)
 		}
 	}

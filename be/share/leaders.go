@@ -26,10 +26,10 @@ func (m *Member) findLeaders(ctx context.Context, assigned []source.PartitionID)
 	}
 	switch {
 	case len(missing) == 0:
-		m.lookup.ok()
+		m.lookup.OK()
 		return nil
-	case m.lookup.resting():
-		return m.lookup.cause
+	case m.lookup.Resting():
+		return m.lookup.Cause
 	}
 	err := m.askLeaders(ctx, missing)
 	for _, id := range assigned {
@@ -38,12 +38,12 @@ func (m *Member) findLeaders(ctx context.Context, assigned []source.PartitionID)
 		}
 	}
 	if err != nil {
-		if m.lookup.fail(err); m.lookup.failures == 1 {
+		if m.lookup.Fail(err); m.lookup.Failures == 1 {
 			m.cfg.Logger.Warn("look-up of leaders failed", "cause", err)
 		}
 		return err
 	}
-	m.lookup.ok()
+	m.lookup.OK()
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"shoal/be/backoff"
 	"shoal/be/source"
 )
 
@@ -18,7 +19,7 @@ type session struct {
 	epoch  int32 // of the next request
 	// parts is what the broker has in the session.
 	parts map[source.PartitionID]bool
-	rest  backoff
+	rest  backoff.Backoff
 }
 
 func newSession(broker int32) *session {
@@ -56,6 +57,6 @@ func (m *Member) broken(s *session, doing string, err error) error {
 		}
 	}
 	err = failure(fmt.Sprintf("%s to broker %d", doing, s.broker), err)
-	s.rest.fail(err)
+	s.rest.Fail(err)
 	return err
 }

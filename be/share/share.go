@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"shoal/be/backoff"
 	"shoal/be/source"
 )
 
@@ -58,7 +59,7 @@ type Member struct {
 
 	// The rest is the owner's.
 	leaders  map[source.PartitionID]int32 // broker ids, as last heard
-	lookup   backoff                      // of leaders
+	lookup   backoff.Backoff              // of leaders
 	sessions map[int32]*session           // by broker id
 	holder   map[source.PartitionID]*session
 	queue    []source.Ack
@@ -160,7 +161,7 @@ func (m *Member) next(ctx context.Context, deadline time.Time) (*session, wanted
 			if err == nil {
 				err = failure
 			}
-			retry = earlier(earlier(retry, until), m.lookup.until)
+			retry = earlier(earlier(retry, until), m.lookup.Until)
 		}
 		wait(ctx, changed, retry)
 		if !time.Now().Before(deadline) {
@@ -236,12 +237,12 @@ func (m *Member) choose(brokers []int32) (s *session, until time.Time, failure e
 			s = newSession(broker)
 			m.sessions[broker] = s
 		}
-		if !s.rest.resting() {
+		if !s.rest.Resting() {
 			m.turn = broker
 			return s, time.Time{}, nil
 		}
-		if until.IsZero() || s.rest.until.Before(until) {
-			until, failure = s.rest.until, s.rest.cause
+		if until.IsZero() || s.rest.Until.Before(until) {
+			until, failure = s.rest.Until, s.rest.Cause
 		}
 	}
 	return nil, until, failure
