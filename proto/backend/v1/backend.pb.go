@@ -34,6 +34,10 @@ const (
 	TroubleKind_TROUBLE_KIND_FRONTEND      TroubleKind = 4
 	TroubleKind_TROUBLE_KIND_REFUSED       TroubleKind = 5
 	TroubleKind_TROUBLE_KIND_INTERNAL      TroubleKind = 6
+	// Classic mode: a position lies below the log's start, so that records are
+	// lost, or beyond its end. The task reads on from its other partitions; this
+	// one needs a person. The trouble names it and the offsets.
+	TroubleKind_TROUBLE_KIND_OUT_OF_RANGE TroubleKind = 7
 )
 
 // Enum value maps for TroubleKind.
@@ -46,6 +50,7 @@ var (
 		4: "TROUBLE_KIND_FRONTEND",
 		5: "TROUBLE_KIND_REFUSED",
 		6: "TROUBLE_KIND_INTERNAL",
+		7: "TROUBLE_KIND_OUT_OF_RANGE",
 	}
 	TroubleKind_value = map[string]int32{
 		"TROUBLE_KIND_UNSPECIFIED":   0,
@@ -55,6 +60,7 @@ var (
 		"TROUBLE_KIND_FRONTEND":      4,
 		"TROUBLE_KIND_REFUSED":       5,
 		"TROUBLE_KIND_INTERNAL":      6,
+		"TROUBLE_KIND_OUT_OF_RANGE":  7,
 	}
 )
 
@@ -2809,7 +2815,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\acolumns\x18\x01 \x03(\v2\x1e.shoal.backend.v1.ResultColumnR\acolumns\"2\n" +
 	"\bRowBatch\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04rows\x18\x02 \x01(\rR\x04rows*\xd0\x01\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows*\xef\x01\n" +
 	"\vTroubleKind\x12\x1c\n" +
 	"\x18TROUBLE_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13TROUBLE_KIND_BROKER\x10\x01\x12\x1e\n" +
@@ -2817,7 +2823,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x16TROUBLE_KIND_WAREHOUSE\x10\x03\x12\x19\n" +
 	"\x15TROUBLE_KIND_FRONTEND\x10\x04\x12\x18\n" +
 	"\x14TROUBLE_KIND_REFUSED\x10\x05\x12\x19\n" +
-	"\x15TROUBLE_KIND_INTERNAL\x10\x062\xc8\x05\n" +
+	"\x15TROUBLE_KIND_INTERNAL\x10\x06\x12\x1d\n" +
+	"\x19TROUBLE_KIND_OUT_OF_RANGE\x10\a2\xc8\x05\n" +
 	"\x0eBackendService\x12T\n" +
 	"\tHeartbeat\x12\".shoal.backend.v1.HeartbeatRequest\x1a#.shoal.backend.v1.HeartbeatResponse\x12W\n" +
 	"\n" +
