@@ -1198,8 +1198,10 @@ type AlterTable struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
 	// The version that the change was made from; refused when there is a newer.
-	FromVersion   uint32       `protobuf:"varint,2,opt,name=from_version,json=fromVersion,proto3" json:"from_version,omitempty"`
-	Columns       []*v1.Column `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
+	FromVersion uint32       `protobuf:"varint,2,opt,name=from_version,json=fromVersion,proto3" json:"from_version,omitempty"`
+	Columns     []*v1.Column `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
+	// The table's comment; unset to leave it.
+	Comment       *string `protobuf:"bytes,4,opt,name=comment,proto3,oneof" json:"comment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1253,6 +1255,13 @@ func (x *AlterTable) GetColumns() []*v1.Column {
 		return x.Columns
 	}
 	return nil
+}
+
+func (x *AlterTable) GetComment() string {
+	if x != nil && x.Comment != nil {
+		return *x.Comment
+	}
+	return ""
 }
 
 type TruncateTable struct {
@@ -3808,12 +3817,15 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"<\n" +
 	"\vRenameTable\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"|\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xa7\x01\n" +
 	"\n" +
 	"AlterTable\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12!\n" +
 	"\ffrom_version\x18\x02 \x01(\rR\vfromVersion\x120\n" +
-	"\acolumns\x18\x03 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"*\n" +
+	"\acolumns\x18\x03 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\x12\x1d\n" +
+	"\acomment\x18\x04 \x01(\tH\x00R\acomment\x88\x01\x01B\n" +
+	"\n" +
+	"\b_comment\"*\n" +
 	"\rTruncateTable\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\"\xbd\x01\n" +
 	"\x04File\x12\x0e\n" +
@@ -4238,6 +4250,7 @@ func file_raftlog_v1_raftlog_proto_init() {
 		(*Command_DropFile)(nil),
 		(*Command_DeadLettersDelivered)(nil),
 	}
+	file_raftlog_v1_raftlog_proto_msgTypes[12].OneofWrappers = []any{}
 	file_raftlog_v1_raftlog_proto_msgTypes[41].OneofWrappers = []any{
 		(*SnapshotRecord_Cluster)(nil),
 		(*SnapshotRecord_Database)(nil),

@@ -492,8 +492,11 @@ type Column struct {
 	DefaultCurrentTimestamp bool    `protobuf:"varint,6,opt,name=default_current_timestamp,json=defaultCurrentTimestamp,proto3" json:"default_current_timestamp,omitempty"`
 	Comment                 string  `protobuf:"bytes,7,opt,name=comment,proto3" json:"comment,omitempty"`
 	Key                     bool    `protobuf:"varint,8,opt,name=key,proto3" json:"key,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// What the column is, as the text of a literal, in rows that were written
+	// before it was added; unset for NULL.
+	InitialDefault *string `protobuf:"bytes,9,opt,name=initial_default,json=initialDefault,proto3,oneof" json:"initial_default,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Column) Reset() {
@@ -580,6 +583,13 @@ func (x *Column) GetKey() bool {
 		return x.Key
 	}
 	return false
+}
+
+func (x *Column) GetInitialDefault() string {
+	if x != nil && x.InitialDefault != nil {
+		return *x.InitialDefault
+	}
+	return ""
 }
 
 // Schema is one version of a table's columns.
@@ -1111,7 +1121,7 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"error_rows\x18\x03 \x01(\x03R\terrorRows\x12'\n" +
 	"\x0funselected_rows\x18\x04 \x01(\x03R\x0eunselectedRows\x12%\n" +
 	"\x0eempty_messages\x18\x05 \x01(\x03R\remptyMessages\x12%\n" +
-	"\x0ereceived_bytes\x18\x06 \x01(\x03R\rreceivedBytes\"\x8b\x02\n" +
+	"\x0ereceived_bytes\x18\x06 \x01(\x03R\rreceivedBytes\"\xcd\x02\n" +
 	"\x06Column\x12\x19\n" +
 	"\bfield_id\x18\x01 \x01(\x05R\afieldId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1120,8 +1130,10 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\rdefault_value\x18\x05 \x01(\tH\x00R\fdefaultValue\x88\x01\x01\x12:\n" +
 	"\x19default_current_timestamp\x18\x06 \x01(\bR\x17defaultCurrentTimestamp\x12\x18\n" +
 	"\acomment\x18\a \x01(\tR\acomment\x12\x10\n" +
-	"\x03key\x18\b \x01(\bR\x03keyB\x10\n" +
-	"\x0e_default_value\"T\n" +
+	"\x03key\x18\b \x01(\bR\x03key\x12,\n" +
+	"\x0finitial_default\x18\t \x01(\tH\x01R\x0einitialDefault\x88\x01\x01B\x10\n" +
+	"\x0e_default_valueB\x12\n" +
+	"\x10_initial_default\"T\n" +
 	"\x06Schema\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x120\n" +
 	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\xef\x0f\n" +
