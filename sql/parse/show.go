@@ -94,6 +94,8 @@ func (p *parser) showKnown(full bool) ast.Stmt {
 		return p.showGrants()
 	case p.accept("LOAD", "WARNINGS"):
 		return p.showLoadWarnings()
+	case p.accept("FILE"):
+		return &ast.ShowFiles{DB: p.fromDatabase()}
 	}
 	return p.showWarnings()
 }

@@ -10,7 +10,7 @@ import (
 // unsupported are the first words of statements that MySQL or Doris has and
 // Shoal does not, and how many more words name the statement.
 var unsupported = map[string]int{
-	"INSERT": 0, "UPDATE": 0, "DELETE": 0, "REPLACE": 0, "MERGE": 0, "TRUNCATE": 1, "LOAD": 1, "COPY": 0, "EXPORT": 0,
+	"INSERT": 0, "UPDATE": 0, "DELETE": 0, "REPLACE": 0, "MERGE": 0, "LOAD": 1, "COPY": 0, "EXPORT": 0,
 	"IMPORT": 0, "GRANT": 0, "REVOKE": 0, "RENAME": 1, "ANALYZE": 1, "OPTIMIZE": 1, "CHECK": 1, "REPAIR": 1,
 	"CALL": 0, "DO": 0, "HANDLER": 0, "PREPARE": 0, "EXECUTE": 0, "DEALLOCATE": 1, "INSTALL": 0, "UNINSTALL": 0,
 	"BACKUP": 0, "RESTORE": 0, "RECOVER": 1, "CANCEL": 1, "REFRESH": 1, "SYNC": 0, "CLEAN": 1, "SWITCH": 0, "UNSET": 1,
@@ -37,6 +37,8 @@ func (p *parser) statement() ast.Stmt {
 		return p.drop()
 	case "ALTER":
 		return p.alter()
+	case "TRUNCATE":
+		return p.truncate()
 	case "SHOW":
 		return p.show()
 	case "PAUSE", "RESUME", "STOP":
@@ -142,6 +144,8 @@ func (p *parser) create() ast.Stmt {
 		return p.createDatabase()
 	case p.accept("TABLE"):
 		return p.createTable()
+	case p.accept("FILE"):
+		return p.createFile()
 	case p.accept("EXTERNAL", "TABLE"), p.accept("TEMPORARY", "TABLE"):
 		return p.unsupportedAs("CREATE " + strings.ToUpper(p.tokens[1].Value) + " TABLE")
 	}
@@ -200,17 +204,10 @@ func (p *parser) drop() ast.Stmt {
 		d.Force = p.accept("FORCE")
 		p.acceptOne("CASCADE", "RESTRICT")
 		return d
+	case p.accept("FILE"):
+		return p.dropFile()
 	}
 	return p.unsupportedAfter("DROP")
-}
-
-func (p *parser) alter() ast.Stmt {
-	p.take()
-	if p.accept("ROUTINE") {
-		p.expect("LOAD", "FOR")
-		return p.alterRoutineLoad()
-	}
-	return p.unsupportedAfter("ALTER")
 }
 
 func (p *parser) use() ast.Stmt {
