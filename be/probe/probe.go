@@ -71,7 +71,7 @@ type Result struct {
 // options; tests set a dialer.
 func Run(ctx context.Context, q Request, extra ...kgo.Opt) (Result, error) {
 	result := Result{LogStart: -1, LastStable: -1}
-	options, err := clientprops.Options(q.Properties)
+	options, err := clientprops.Options(q.Properties, nil)
 	if err != nil {
 		return result, err
 	}

@@ -214,7 +214,7 @@ func (a *Auditor) read(jobID uint64) (job *raftlogv1.Job, ledgers []ledger.View)
 }
 
 func (a *Auditor) look(ctx context.Context, job *raftlogv1.Job) *kafka.View {
-	client, err := a.brokers.Client(job.Id, job.Load)
+	client, err := a.brokers.Client(job.Id, job.DatabaseId, job.Load)
 	if err != nil {
 		return &kafka.View{At: time.Now(), Err: err}
 	}

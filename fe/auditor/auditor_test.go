@@ -112,7 +112,7 @@ func start(t *testing.T, n int) *bench {
 		t.Fatal(err)
 	}
 	load := &typesv1.RoutineLoad{Brokers: b.broker.ListenAddrs(), Topic: "orders"}
-	b.client, err = kafka.Dial(load.Brokers, nil, b.options()...)
+	b.client, err = kafka.Dial(load.Brokers, nil, nil, b.options()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func (b *bench) job() (job *raftlogv1.Job, ledgers []ledger.View) {
 func audited(t *testing.T, records int, test func(t *testing.T, b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, records)
-		pool := kafka.NewPool(slog.New(slog.DiscardHandler), b.options()...)
+		pool := kafka.NewPool(slog.New(slog.DiscardHandler), kafka.Plain, b.options()...)
 		b.auditor = NewAuditor(b, b, pool, b.pinAgain, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

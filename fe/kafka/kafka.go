@@ -56,11 +56,11 @@ type Client struct {
 	members atomic.Int64 // the broker's group.share.max.size, 0 until asked
 }
 
-// Dial makes a client from kafka_broker_list and property.* (without the
-// prefix). It connects to nothing yet. The error names the property or broker
-// that is wrong.
-func Dial(brokers []string, properties map[string]string, extra ...kgo.Opt) (*Client, error) {
-	opts, err := clientprops.Options(properties)
+// Dial makes a client from kafka_broker_list, property.* (without the prefix)
+// and the uploaded files that they name. It connects to nothing yet. The error
+// names the property or broker that is wrong.
+func Dial(brokers []string, properties map[string]string, files map[string][]byte, extra ...kgo.Opt) (*Client, error) {
+	opts, err := clientprops.Options(properties, files)
 	if err != nil {
 		return nil, err
 	}

@@ -149,25 +149,25 @@ func TestCheckShareGroupsReplicas(t *testing.T) {
 }
 
 func TestPool(t *testing.T) {
-	pool := kafka.NewPool(slog.New(slog.DiscardHandler))
+	pool := kafka.NewPool(slog.New(slog.DiscardHandler), kafka.Plain)
 	load := &typesv1.RoutineLoad{Brokers: []string{"127.0.0.1:1"}}
-	first, err := pool.Client(1, load)
+	first, err := pool.Client(1, 1, load)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := pool.Client(1, load); again != first {
+	if again, _ := pool.Client(1, 1, load); again != first {
 		t.Error("the same job got another client")
 	}
-	moved, _ := pool.Client(1, &typesv1.RoutineLoad{Brokers: []string{"127.0.0.1:2"}})
+	moved, _ := pool.Client(1, 1, &typesv1.RoutineLoad{Brokers: []string{"127.0.0.1:2"}})
 	if moved == first {
 		t.Error("other brokers, the same client")
 	}
 	pool.Retain(func(id uint64) bool { return id != 1 })
-	if again, _ := pool.Client(1, load); again == moved {
+	if again, _ := pool.Client(1, 1, load); again == moved {
 		t.Error("a client that was not retained is given again")
 	}
 	pool.Close()
-	if _, err := pool.Client(1, load); err == nil {
+	if _, err := pool.Client(1, 1, load); err == nil {
 		t.Error("a closed pool gives clients")
 	}
 }

@@ -27,7 +27,7 @@ func fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 // dial makes a client that is closed with the test.
 func dial(t *testing.T, brokers []string, properties map[string]string) *kafka.Client {
 	t.Helper()
-	c, err := kafka.Dial(brokers, properties)
+	c, err := kafka.Dial(brokers, properties, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

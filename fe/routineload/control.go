@@ -111,7 +111,7 @@ func (m *Manager) resume(ctx context.Context, job *raftlogv1.Job) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	if job.Started && job.State == raftlogv1.JobState_JOB_STATE_PAUSED {
-		client, err := m.cfg.Kafka.Dial(job.Load)
+		client, err := m.cfg.Kafka.Dial(job.DatabaseId, job.Load)
 		if err != nil {
 			return brokerError("Routine load job "+job.Name+" cannot be resumed", err)
 		}

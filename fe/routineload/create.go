@@ -46,7 +46,7 @@ func (m *Manager) Create(ctx context.Context, s *session.Session, stmt *ast.Crea
 	}
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	client, err := m.cfg.Kafka.Dial(def.load)
+	client, err := m.cfg.Kafka.Dial(db.Id, def.load)
 	if err != nil {
 		return brokerError("Failed to create the routine load job", err)
 	}

@@ -167,7 +167,7 @@ func readSource(load *typesv1.RoutineLoad, source ast.DataSource) error {
 		}
 		load.GroupId, load.GroupIdGiven = group, true
 	}
-	if _, err := clientprops.Options(load.CustomProperties); err != nil {
+	if _, err := clientprops.Options(load.CustomProperties, nil); err != nil {
 		return refuse("%v", err)
 	}
 	return nil

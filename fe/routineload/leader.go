@@ -124,7 +124,7 @@ func (m *Manager) leave(ctx context.Context, leave schedule.Leave) {
 	if job == nil {
 		return
 	}
-	client, err := m.cfg.Kafka.Client(job.Id, job.Load)
+	client, err := m.cfg.Kafka.Client(job.Id, job.DatabaseId, job.Load)
 	if err == nil {
 		err = client.Leave(ctx, job.Load.GroupId, leave.Members...)
 	}
@@ -188,7 +188,7 @@ func (m *Manager) all() (all []*raftlogv1.Job) {
 func (m *Manager) finishStart(ctx context.Context, job *raftlogv1.Job) {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	client, err := m.cfg.Kafka.Dial(job.Load)
+	client, err := m.cfg.Kafka.Dial(job.DatabaseId, job.Load)
 	if err == nil {
 		defer client.Close()
 		err = m.start(ctx, client, job.Id)
@@ -204,7 +204,7 @@ func (m *Manager) finishStart(ctx context.Context, job *raftlogv1.Job) {
 func (m *Manager) deleteGroup(ctx context.Context, job *raftlogv1.Job) bool {
 	ctx, cancel := context.WithTimeout(ctx, kafka.CheckTimeout)
 	defer cancel()
-	client, err := m.cfg.Kafka.Dial(job.Load)
+	client, err := m.cfg.Kafka.Dial(job.DatabaseId, job.Load)
 	if err != nil {
 		return true // it never could be reached with these properties
 	}

@@ -121,7 +121,7 @@ func managed(t *testing.T, test func(t *testing.T, b *bench)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.client, err = kafka.Dial(b.broker.ListenAddrs(), nil, kgo.Dialer(b.network.DialContext))
+		b.client, err = kafka.Dial(b.broker.ListenAddrs(), nil, nil, kgo.Dialer(b.network.DialContext))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func managed(t *testing.T, test func(t *testing.T, b *bench)) {
 		log := slog.New(slog.DiscardHandler)
 		registry := backend.New(b, log, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-		pool := kafka.NewPool(log, kgo.Dialer(b.network.DialContext))
+		pool := kafka.NewPool(log, kafka.Plain, kgo.Dialer(b.network.DialContext))
 		b.manager = New(Config{Store: b, Backends: registry, Kafka: pool, Logger: log})
 		b.session = session.New(1, "root", "h", session.NewGlobals(session.DefaultServer()))
 		b.session.DB = "d"

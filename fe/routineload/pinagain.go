@@ -42,7 +42,7 @@ func (m *Manager) pinAgain(ctx context.Context, job *raftlogv1.Job, why []audito
 
 // pinEmptied is pinAgain without the telling.
 func (m *Manager) pinEmptied(ctx context.Context, job *raftlogv1.Job) (strangers []kafka.Member, err error) {
-	client, err := m.cfg.Kafka.Client(job.Id, job.Load)
+	client, err := m.cfg.Kafka.Client(job.Id, job.DatabaseId, job.Load)
 	if err != nil {
 		return nil, err
 	}

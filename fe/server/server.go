@@ -102,7 +102,7 @@ func (s *Server) assemble() {
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
 	s.registry = backend.New(s.store, s.cfg.Logger, rpcconn.DialOptions()...)
-	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger), Logger: s.cfg.Logger})
+	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger, kafka.Plain), Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)
 	s.nodes = &nodes{store: s.store, registry: s.registry, id: s.identity.FrontendID, started: started}
 	queries := coord.New(coord.Config{

@@ -65,7 +65,7 @@ func produce(tb testing.TB, broker *testkafka.Broker, d dataset, partitions, row
 // group makes a share group on the topic's beginning, set up as a job's is.
 func (t *topic) group(tb testing.TB) string {
 	tb.Helper()
-	client, err := kafka.Dial([]string{t.broker.Addr()}, nil)
+	client, err := kafka.Dial([]string{t.broker.Addr()}, nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func newRealGroup(t *testing.T, broker *testkafka.Broker, s script) *realGroup {
 	}
 	g.prod, g.txns = client(), client(kgo.TransactionalID(topic))
 	var err error
-	if g.fe, err = kafka.Dial([]string{broker.Addr()}, nil); err != nil {
+	if g.fe, err = kafka.Dial([]string{broker.Addr()}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.fe.Close)

@@ -53,7 +53,7 @@ func (w *world) startFrontend() *frontend {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	f := &frontend{w: w, store: store, brokers: kafka.NewPool(w.log, kgo.Dialer(host.dial)), server: grpc.NewServer()}
+	f := &frontend{w: w, store: store, brokers: kafka.NewPool(w.log, kafka.Plain, kgo.Dialer(host.dial)), server: grpc.NewServer()}
 	f.registry = feregistry.New(store, w.log, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(host.grpc))
 	f.jobs = routineload.New(routineload.Config{Store: store, Backends: f.registry, Kafka: f.brokers, Logger: w.log})
 	f.stmts = stmt.New(stmt.Config{Store: store, RoutineLoads: f.jobs, Processes: session.NewProcesses(), Started: time.Now()})

@@ -1,54 +1,37 @@
 // Package clientprops reads the property.* keys of a routine load job: how a
-// Kafka client reaches the job's brokers.
+// Kafka client reaches the job's brokers. They have librdkafka's names, which
+// Doris's users write.
 //
 // Frontends check the broker with these settings and backends read with them,
 // so both sides must understand a key the same way; that is why it is here.
-// Nothing is ignored: a key that is not known, or a value that is not
-// supported, is an *Error that names the key. Errors never hold a secret.
+// One table (properties) says of every key whether it is carried out, has no
+// meaning here, or is refused; docs/kafka-properties.md is that table. Nothing
+// else is taken: an unknown key, or a value that cannot be carried out, is an
+// *Error that names the key. Errors never hold a secret.
 //
-// Everything here is pure and safe for concurrent use.
+// A value may refer to a secret on the node instead of being one; see
+// IsReference. Everything here is safe for concurrent use. It reads files and
+// the environment, and starts nothing.
 package clientprops
 
 import (
-	"crypto/tls"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/sasl"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
-	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"shoal/sql/nearest"
 )
 
-// The keys, without the prefix "property.". The first three are not the
-// client's: the job reads them.
+// Keys that others read or set, without the prefix "property.".
 const (
-	GroupID          = "group.id"
-	DefaultOffsets   = "kafka_default_offsets"
-	IsolationLevel   = "isolation.level"
-	ClientID         = "client.id"
-	SecurityProtocol = "security.protocol"
-	SASLMechanism    = "sasl.mechanism"
-	SASLMechanisms   = "sasl.mechanisms"
-	SASLUsername     = "sasl.username"
-	SASLPassword     = "sasl.password"
+	GroupID        = "group.id"
+	DefaultOffsets = "kafka_default_offsets"
+	IsolationLevel = "isolation.level"
+	ClientID       = "client.id"
 )
-
-var known = []string{
-	GroupID, DefaultOffsets, IsolationLevel, ClientID, SecurityProtocol,
-	SASLMechanism, SASLMechanisms, SASLUsername, SASLPassword,
-}
-
-// later are keys of Doris that need files on every backend.
-var later = []string{
-	"ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password",
-	"sasl.kerberos.service.name", "sasl.kerberos.keytab", "sasl.kerberos.principal",
-}
-
-// secret are keys whose values are never shown.
-var secret = []string{SASLPassword, "ssl.key.password"}
 
 // An Error names the property that is wrong.
 type Error struct {
@@ -59,124 +42,81 @@ type Error struct {
 // Error is one sentence for the user.
 func (e *Error) Error() string { return fmt.Sprintf("property.%s %s", e.Key, e.Reason) }
 
-// IsSecret tells whether the value of a key must not be shown.
-func IsSecret(key string) bool { return slices.Contains(secret, key) }
+// wrong is an Error with a formatted reason.
+func wrong(key, format string, args ...any) error {
+	return &Error{key, fmt.Sprintf(format, args...)}
+}
+
+// IsSecret tells whether the value of a key must not be shown, unless it is
+// only a reference.
+func IsSecret(key string) bool { return known[key].secret }
+
+// filePrefix begins a value that names a file uploaded by CREATE FILE.
+const filePrefix = "FILE:"
+
+// Files are the names of the uploaded files that the properties refer to as
+// FILE:name, sorted.
+func Files(properties map[string]string) []string {
+	var names []string
+	for key, value := range properties {
+		if name, ok := strings.CutPrefix(value, filePrefix); ok && known[key].file {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// ReadUncommitted tells whether records of open and aborted transactions are
+// wanted; Options has checked the value.
+func ReadUncommitted(properties map[string]string) bool {
+	return strings.EqualFold(properties[IsolationLevel], readUncommitted)
+}
+
+const readUncommitted = "read_uncommitted"
 
 // Options turns properties, keys without the prefix, into options of a Kafka
-// client. Without security.protocol the connection is plain.
-func Options(properties map[string]string) ([]kgo.Opt, error) {
+// client. files are the contents of those that Files names. References are
+// resolved on this node: certificates and keys now, names, passwords and tokens
+// now and again for each connection, so that they may change. Without
+// security.protocol the connection is plain.
+func Options(properties map[string]string, files map[string][]byte) ([]kgo.Opt, error) {
+	s := settings{files: files, network: "tcp"}
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
-		if err := checkKey(key); err != nil {
+		value := properties[key]
+		p, ok := known[key]
+		switch {
+		case !ok:
+			return nil, unknown(key)
+		case p.class == refused:
+			return nil, wrong(key, "is refused: %s", p.says)
+		case value == "":
+			continue // as if it were not given
+		case IsReference(value) && !p.reference:
+			return nil, wrong(key, "must be written out: references are for names, passwords, tokens and keys")
+		case len(p.values) > 0 && !slices.Contains(p.values, strings.ToLower(value)):
+			return nil, wrong(key, "= '%.64s' is not supported: %s", value, p.choices())
+		case p.set == nil:
+			continue
+		}
+		if err := p.set(&s, key, value); err != nil {
 			return nil, err
 		}
 	}
-	if level := properties[IsolationLevel]; level != "" && level != "read_committed" {
-		return nil, &Error{IsolationLevel, fmt.Sprintf("= '%s' is not supported yet; only read_committed is", level)}
-	}
-	var opts []kgo.Opt
-	if id := properties[ClientID]; id != "" {
-		opts = append(opts, kgo.ClientID(id))
-	}
-	security, err := securityOptions(properties)
-	return append(opts, security...), err
+	return s.options()
 }
 
-// securityOptions are those of security.protocol and sasl.*.
-func securityOptions(properties map[string]string) ([]kgo.Opt, error) {
-	var opts []kgo.Opt
-	protocol := strings.ToLower(properties[SecurityProtocol])
-	switch protocol {
-	case "", "plaintext", "sasl_plaintext":
-	case "ssl", "sasl_ssl":
-		opts = append(opts, kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}))
-	default:
-		return nil, &Error{SecurityProtocol, fmt.Sprintf("= '%s' is none of plaintext, ssl, sasl_plaintext, sasl_ssl", properties[SecurityProtocol])}
-	}
-	if !strings.HasPrefix(protocol, "sasl_") {
-		for _, key := range []string{SASLMechanism, SASLMechanisms, SASLUsername, SASLPassword} {
-			if properties[key] != "" {
-				return nil, &Error{key, "needs property.security.protocol sasl_plaintext or sasl_ssl"}
-			}
-		}
-		return opts, nil
-	}
-	mechanism, err := saslMechanism(properties)
-	if err != nil {
-		return nil, err
-	}
-	return append(opts, kgo.SASL(mechanism)), nil
-}
-
-// saslMechanism is the one that sasl.mechanism, or librdkafka's
-// sasl.mechanisms, names.
-func saslMechanism(properties map[string]string) (sasl.Mechanism, error) {
-	key, name := SASLMechanism, properties[SASLMechanism]
-	if name == "" {
-		key, name = SASLMechanisms, properties[SASLMechanisms]
-	}
-	user, password := properties[SASLUsername], properties[SASLPassword]
-	switch {
-	case name == "":
-		return nil, &Error{SASLMechanism, "is missing: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"}
-	case user == "":
-		return nil, &Error{SASLUsername, "is missing"}
-	case password == "":
-		return nil, &Error{SASLPassword, "is missing"}
-	}
-	switch strings.ToUpper(name) {
-	case "PLAIN":
-		return plain.Auth{User: user, Pass: password}.AsMechanism(), nil
-	case "SCRAM-SHA-256":
-		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), nil
-	case "SCRAM-SHA-512":
-		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), nil
-	}
-	return nil, &Error{key, fmt.Sprintf("= '%s' is not supported: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 are", name)}
-}
-
-// checkKey refuses a key that nobody would read.
-func checkKey(key string) error {
-	if slices.Contains(known, key) {
-		return nil
-	}
-	if slices.Contains(later, key) {
-		return &Error{key, "is not supported yet; ssl and sasl_ssl verify brokers by the system's certificate authorities"}
-	}
-	if near := nearest(key); near != "" {
-		return &Error{key, fmt.Sprintf("is not known; did you mean property.%s?", near)}
-	}
-	return &Error{key, "is not known; known are property." + strings.Join(known, ", property.")}
-}
-
-// nearest is the known key within a few typing errors, or empty.
-func nearest(key string) string {
-	best, limit := "", max(2, len(key)/4)+1
-	for _, candidate := range slices.Concat(known, later) {
-		if d := distance(strings.ToLower(key), candidate); d < limit {
-			best, limit = candidate, d
+// unknown refuses a key that nobody would read.
+func unknown(key string) error {
+	var all, names []string
+	for _, p := range properties {
+		all = append(all, p.name)
+		if p.class == used {
+			names = append(names, "property."+p.name)
 		}
 	}
-	return best
-}
-
-// distance is Levenshtein's: the insertions, deletions and replacements that
-// make a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	if near := nearest.Of(key, all); near != "" {
+		return wrong(key, "is not known; did you mean property.%s?", near)
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return wrong(key, "is not known; known are %s, and some that have no meaning here", strings.Join(names, ", "))
 }
