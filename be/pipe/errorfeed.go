@@ -1,12 +1,14 @@
 package pipe
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"shoal/be/decode"
+	"shoal/be/source"
 	"shoal/internal/errorrows"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -16,7 +18,8 @@ import (
 const (
 	rawLimit    = 1 << 10 // bytes of a message or value that an error row keeps
 	maxSamples  = 5
-	sampleLimit = 256 // bytes of a message in a sample, which travels through the log
+	sampleLimit = 256     // bytes of a message in a sample, which travels through the log
+	errorBatch  = 4 << 20 // bytes of whole messages after which a batch is handed out
 )
 
 // errorFeed makes rows of a table of error rows.
@@ -25,6 +28,8 @@ type errorFeed struct {
 	label []byte
 	at    int64 // microseconds since 1970
 	bad   []badRow
+	last  *source.Record // that the row before was of
+	bytes int            // of whole messages in the batch
 	batch *decode.Batch
 }
 
@@ -37,12 +42,16 @@ func newErrorFeed(spec *backendv1.TaskSpec, label string, now time.Time, bad []b
 		}
 		list = append(list, t)
 	}
-	return &errorFeed{spec: spec, label: []byte(label), at: now.Truncate(time.Millisecond).UnixMicro(), bad: bad, batch: decode.NewBatch(list)}
+	return &errorFeed{spec: spec, label: []byte(label), at: millis(now), bad: bad, batch: decode.NewBatch(list)}
 }
+
+// millis is a time to the millisecond, in microseconds since 1970.
+func millis(t time.Time) int64 { return t.Truncate(time.Millisecond).UnixMicro() }
 
 func (f *errorFeed) next() (*decode.Batch, error) {
 	f.batch.Reset()
-	for len(f.bad) > 0 && !f.batch.Full() {
+	f.bytes = 0
+	for len(f.bad) > 0 && !f.batch.Full() && f.bytes < errorBatch {
 		f.put(&f.bad[0])
 		f.bad = f.bad[1:]
 	}
@@ -53,30 +62,59 @@ func (f *errorFeed) next() (*decode.Batch, error) {
 func (f *errorFeed) put(e *badRow) {
 	c, i := f.batch.Columns, f.batch.Rows
 	for column, n := range map[int]int64{
-		errorrows.JobID:          int64(f.spec.JobId),
-		errorrows.KafkaPartition: int64(e.part.Partition),
-		errorrows.KafkaOffset:    e.record.Offset,
-		errorrows.Line:           int64(e.Line),
-		errorrows.ErrorTime:      f.at,
+		errorrows.JobID:            int64(f.spec.JobId),
+		errorrows.KafkaPartition:   int64(e.part.Partition),
+		errorrows.KafkaOffset:      e.record.Offset,
+		errorrows.Line:             int64(e.Line),
+		errorrows.ErrorTime:        f.at,
+		errorrows.MessageTimestamp: millis(e.record.Timestamp),
 	} {
 		c[column].Int[i] = n
 	}
 	for column, s := range map[int]string{
-		errorrows.DBName:      f.spec.DbName,
-		errorrows.JobName:     f.spec.JobName,
-		errorrows.TableName:   f.spec.TableName,
-		errorrows.KafkaTopic:  e.part.Topic,
-		errorrows.ColumnName:  e.Column,
-		errorrows.Reason:      e.Reason,
-		errorrows.SourceValue: printable(e.Source, rawLimit),
-		errorrows.Raw:         printable(e.Raw, rawLimit),
+		errorrows.DBName:       f.spec.DbName,
+		errorrows.JobName:      f.spec.JobName,
+		errorrows.TableName:    e.table,
+		errorrows.KafkaTopic:   e.part.Topic,
+		errorrows.ColumnName:   e.Column,
+		errorrows.Reason:       e.reason(),
+		errorrows.SourceValue:  printable(e.Source, rawLimit),
+		errorrows.Raw:          printable(e.Raw, rawLimit),
+		errorrows.KafkaTopicID: fmt.Sprintf("%x", e.part.TopicID),
 	} {
 		c[column].Text[i] = []byte(s)
 	}
 	c[errorrows.Label].Text[i] = f.label
 	c[errorrows.ColumnName].Null[i] = e.Column == ""
 	c[errorrows.SourceValue].Null[i] = e.Source == nil
+	f.putMessage(e, i)
 	f.batch.Rows++
+}
+
+// putMessage puts the whole message into its first row, if the job wants to
+// deliver it.
+func (f *errorFeed) putMessage(e *badRow, i int) {
+	c, r := f.batch.Columns, e.record
+	whole := f.spec.Load.DeadLetterTopic != "" && r != f.last
+	f.last = r
+	c[errorrows.MessageKey].Null[i] = !whole || r.Key == nil
+	c[errorrows.MessageValue].Null[i] = !whole
+	c[errorrows.MessageHeaders].Null[i] = !whole
+	if !whole {
+		return
+	}
+	headers := make([]errorrows.Header, len(r.Headers))
+	for n, h := range r.Headers {
+		headers[n] = errorrows.Header{Name: []byte(h.Key), Value: h.Value}
+	}
+	for column, text := range map[int][]byte{
+		errorrows.MessageKey:     base64.StdEncoding.AppendEncode(nil, r.Key),
+		errorrows.MessageValue:   base64.StdEncoding.AppendEncode(nil, r.Value),
+		errorrows.MessageHeaders: errorrows.EncodeHeaders(headers),
+	} {
+		c[column].Text[i] = text
+		f.bytes += len(text)
+	}
 }
 
 // samples describes the first error rows.
@@ -84,7 +122,7 @@ func samples(bad []badRow) []*frontendv1.ErrorSample {
 	var list []*frontendv1.ErrorSample
 	for _, e := range bad[:min(len(bad), maxSamples)] {
 		list = append(list, &frontendv1.ErrorSample{
-			Partition: e.part.Partition, Offset: e.record.Offset, Reason: e.Reason, Raw: printable(e.Raw, sampleLimit)})
+			Partition: e.part.Partition, Offset: e.record.Offset, Reason: e.reason(), Raw: printable(e.Raw, sampleLimit)})
 	}
 	return list
 }

@@ -8,7 +8,6 @@ import (
 	"shoal/be/decode"
 	"shoal/be/source"
 	"shoal/internal/offsets"
-	typesv1 "shoal/proto/types/v1"
 )
 
 // rowFeed hands out rows batch by batch. A batch is valid until the next call;
@@ -17,91 +16,57 @@ type rowFeed interface {
 	next() (*decode.Batch, error)
 }
 
-// feed decodes the records of a txn, in order.
+// feed decodes the messages of a txn for a table whose job has no expressions.
 type feed struct {
-	ctx     context.Context
-	decoder *decode.Decoder
-	batch   *decode.Batch
-	parts   []source.Partition // the first is being read
-	record  int                // the next one of it
-	open    bool               // the record before that has been started
-	rows    int                // that it gave, error rows included
+	ctx      context.Context
+	target   *target
+	messages messages
+	tally    *tally
 
-	bad      []badRow
-	loaded   int64
-	empty    int64
-	received int64
-}
-
-// badRow is an error row and the record that it comes from.
-type badRow struct {
-	decode.RowError
-	part   *source.Partition
-	record *source.Record
+	open    bool    // current has been started
+	current message // the last one that was taken
+	rows    int     // that it gave, error rows included
 }
 
 func (f *feed) next() (*decode.Batch, error) {
 	if err := f.ctx.Err(); err != nil {
 		return nil, err
 	}
-	f.batch.Reset()
-	for !f.batch.Full() {
+	batch := f.target.batch
+	batch.Reset()
+	for !batch.Full() {
 		if !f.open && !f.start() {
 			break
 		}
-		f.step()
+		f.step(batch)
 	}
-	f.loaded += int64(f.batch.Rows)
-	return f.batch, nil
+	f.tally.loaded += int64(batch.Rows)
+	return batch, nil
 }
 
-// start begins the next record that has a value.
+// start begins the next message.
 func (f *feed) start() bool {
-	for len(f.parts) > 0 {
-		records := f.parts[0].Records
-		if f.record == len(records) {
-			f.parts, f.record = f.parts[1:], 0
-			continue
-		}
-		value := records[f.record].Value
-		f.record++
-		if len(value) == 0 {
-			f.empty++
-			continue
-		}
-		f.received += int64(len(value))
-		f.decoder.Start(value)
-		f.open, f.rows = true, 0
-		return true
+	f.current, f.open = f.messages.next()
+	if f.open {
+		f.target.decoder.Start(f.current.value)
+		f.rows = 0
 	}
-	return false
+	return f.open
 }
 
-// step decodes one row of the open record, or closes it.
-func (f *feed) step() {
-	more, bad := f.decoder.Next(f.batch)
+// step decodes one row of the open message, or closes it.
+func (f *feed) step(batch *decode.Batch) {
+	more, bad := f.target.decoder.Next(batch)
 	if !more {
 		f.open = false
 		if f.rows == 0 { // only blanks or line ends
-			f.empty++
+			f.tally.empty++
 		}
 		return
 	}
 	f.rows++
 	if bad != nil {
-		part := &f.parts[0]
-		f.bad = append(f.bad, badRow{RowError: *bad, part: part, record: part.Records[f.record-1]})
-	}
-}
-
-// counters is the sum of what was read.
-func (f *feed) counters() *typesv1.Counters {
-	return &typesv1.Counters{
-		TotalRows:     f.loaded + int64(len(f.bad)),
-		LoadedRows:    f.loaded,
-		ErrorRows:     int64(len(f.bad)),
-		EmptyMessages: f.empty,
-		ReceivedBytes: f.received,
+		f.tally.bad.add(badRow{RowError: *bad, message: f.current, table: f.target.name})
 	}
 }
 

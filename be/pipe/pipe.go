@@ -1,13 +1,18 @@
-// Package pipe turns the records of a txn into rowsets: one Parquet file with
-// the rows, one with the error rows, both durable before Write returns.
+// Package pipe turns the records of a txn into rowsets: one Parquet file for
+// each table that gets rows, one with the error rows, all durable before Write
+// returns.
 //
 // Package decode makes typed rows of the messages, and DuckDB pulls them, a
 // vector at a time, through a table function into COPY … TO Parquet. So a txn is
 // never held twice: what is in memory besides the records is one batch of rows
 // and the row group that DuckDB is building. Files follow the rules for Parquet
-// (field id on every column, a CAST around every expression, zstd), so that they
-// can become part of an Iceberg table as they are. Why this way, and how fast:
-// docs/decisions/pipe.md.
+// (field id on every column and part of one, a CAST around every expression,
+// zstd), so that they can become part of an Iceberg table as they are. Why this
+// way, and how fast: docs/decisions/pipe.md.
+//
+// Each row of the records is loaded, an error row, or unselected, and counted
+// as such; what is wrong with a row is its own affair and costs no other its
+// turn. Only what is no row's fault fails a txn.
 //
 // All pipes of a process share one Engine, and with it one memory limit and one
 // set of threads. A Pipe belongs to one task and is used by one goroutine at a
@@ -23,7 +28,6 @@ import (
 	"log/slog"
 	"time"
 
-	"shoal/be/decode"
 	"shoal/be/source"
 	"shoal/internal/errorrows"
 	"shoal/internal/warehouse"
@@ -42,44 +46,77 @@ type Config struct {
 	Now func() time.Time
 }
 
+// maxTargets is how many tables a multi-table task keeps compiled.
+const maxTargets = 32
+
 // A Pipe writes the txns of one task.
 type Pipe struct {
 	cfg     Config
-	decoder *decode.Decoder
-	batch   *decode.Batch
 	conn    *sql.Conn
-	rows    table
+	tables  map[string]*backendv1.TaskTable // by name, of a multi-table job
+	targets map[uint64]*target              // by table, once they are needed
 	errors  table
 }
 
 // New compiles a pipe for a task. An error means that the task cannot run here:
 // its table has a type or its job an option that this process does not know.
 func New(ctx context.Context, cfg Config) (*Pipe, error) {
-	decoder, err := decode.New(cfg.Spec.Schema, cfg.Spec.Load)
-	if err != nil {
-		return nil, fmt.Errorf("job %s: %w", cfg.Spec.JobName, err)
-	}
-	p := &Pipe{cfg: cfg, decoder: decoder, batch: decoder.NewBatch()}
-	if p.rows, err = newTable(cfg.Spec.Schema); err != nil {
-		return nil, err
-	}
-	if p.errors, err = newTable(errorrows.Schema()); err != nil {
-		return nil, err
-	}
-	if p.conn, err = cfg.Engine.db.Conn(ctx); err != nil {
-		return nil, fmt.Errorf("a connection of the engine: %w", err)
+	p := &Pipe{cfg: cfg, targets: map[uint64]*target{}}
+	if err := p.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("job %s: %w", cfg.Spec.JobName, err), p.Close())
 	}
 	return p, nil
 }
 
+func (p *Pipe) open(ctx context.Context) (err error) {
+	if p.errors, err = newTable(errorrows.Schema()); err != nil {
+		return err
+	}
+	if p.conn, err = p.cfg.Engine.db.Conn(ctx); err != nil {
+		return fmt.Errorf("a connection of the engine: %w", err)
+	}
+	spec := p.cfg.Spec
+	if spec.Load.MultiTable {
+		p.tables = make(map[string]*backendv1.TaskTable, len(spec.Tables))
+		for _, t := range spec.Tables {
+			p.tables[t.Name] = t
+		}
+		return nil
+	}
+	_, err = p.target(&backendv1.TaskTable{TableId: spec.TableId, Name: spec.TableName, Schema: spec.Schema})
+	return err
+}
+
+// target compiles a table, or finds it compiled.
+func (p *Pipe) target(t *backendv1.TaskTable) (*target, error) {
+	if known := p.targets[t.TableId]; known != nil {
+		return known, nil
+	}
+	if len(p.targets) == maxTargets {
+		clear(p.targets)
+	}
+	compiled, err := newTarget(t, p.cfg.Spec.Load)
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", t.Name, err)
+	}
+	p.targets[t.TableId] = compiled
+	return compiled, nil
+}
+
 // Close gives back what the pipe holds. Write must not be running.
-func (p *Pipe) Close() error { return p.conn.Close() }
+func (p *Pipe) Close() error {
+	if p.conn == nil {
+		return nil
+	}
+	return p.conn.Close()
+}
 
 // Result is what a txn's CommitTxn needs to tell. A rowset is nil where there
 // is no row for it.
 type Result struct {
 	Rowset      *typesv1.Rowset
-	ErrorRowset *typesv1.Rowset
+	Tables      []*frontendv1.TableRows // of a multi-table job, which has no Rowset
+	ErrorRowset *typesv1.Rowset         // may have fewer rows than were counted
 	Counters    *typesv1.Counters
 	Samples     []*frontendv1.ErrorSample // of the first error rows
 }
@@ -92,24 +129,12 @@ type Result struct {
 // come again; the label is noted in them. The error wraps warehouse.ErrExists if
 // the number was used before, by a process that died: take the next one.
 func (p *Pipe) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (Result, error) {
-	now := p.cfg.Now()
-	p.decoder.SetNow(now)
-	p.batch.Reset()
-	feed := &feed{ctx: ctx, decoder: p.decoder, batch: p.batch, parts: parts}
-	w := writer{pipe: p, number: number, label: label, offsets: describeOffsets(parts)}
-	var res Result
-	var err error
-	if res.Rowset, err = w.write(ctx, p.rows, "", feed); err != nil {
+	w := writer{pipe: p, number: number, label: label, offsets: describeOffsets(parts), now: p.cfg.Now()}
+	if err := w.writeAll(ctx, parts); err != nil {
 		return Result{}, w.abandon(err)
 	}
-	if len(feed.bad) > 0 {
-		bad := newErrorFeed(p.cfg.Spec, label, now, feed.bad)
-		if res.ErrorRowset, err = w.write(ctx, p.errors, "-errors", bad); err != nil {
-			return Result{}, w.abandon(err)
-		}
-	}
-	res.Counters, res.Samples = feed.counters(), samples(feed.bad)
-	return res, nil
+	w.result.Counters, w.result.Samples = w.tally.counters(), samples(w.tally.bad.kept)
+	return w.result, nil
 }
 
 // writer writes the files of one txn.
@@ -118,17 +143,63 @@ type writer struct {
 	number  uint64
 	label   string
 	offsets string
+	now     time.Time
+	tally   tally
+	result  Result
 	files   []*warehouse.File
 }
 
+func (w *writer) writeAll(ctx context.Context, parts []source.Partition) (err error) {
+	spec, all := w.pipe.cfg.Spec, &allMessages{tally: &w.tally, parts: parts}
+	if spec.Load.MultiTable {
+		for _, of := range splitByTable(w.pipe.tables, all) {
+			rowset, err := w.writeTable(ctx, of.table, &of.list)
+			if err != nil {
+				return err
+			}
+			if rowset != nil {
+				w.result.Tables = append(w.result.Tables, &frontendv1.TableRows{
+					TableId: of.table.TableId, SchemaVersion: rowset.SchemaVersion, Rowset: rowset})
+			}
+		}
+		w.tally.bad.sort()
+	} else {
+		only := &backendv1.TaskTable{TableId: spec.TableId, Name: spec.TableName, Schema: spec.Schema}
+		if w.result.Rowset, err = w.writeTable(ctx, only, all); err != nil {
+			return err
+		}
+	}
+	if len(w.tally.bad.kept) == 0 {
+		return nil
+	}
+	bad := newErrorFeed(spec, w.label, w.now, w.tally.bad.kept)
+	w.result.ErrorRowset, err = w.write(ctx, w.pipe.errors, destination{table: spec.TableName, id: spec.TableId, suffix: "-errors"}, bad)
+	return err
+}
+
+// writeTable writes the rows of messages for one table.
+func (w *writer) writeTable(ctx context.Context, t *backendv1.TaskTable, from messages) (*typesv1.Rowset, error) {
+	target, err := w.pipe.target(t)
+	if err != nil {
+		return nil, err
+	}
+	return w.write(ctx, target.table, destination{table: t.Name, id: t.TableId}, target.feed(ctx, from, &w.tally, w.now))
+}
+
+// destination says where a file of a txn goes.
+type destination struct {
+	table  string
+	id     uint64
+	suffix string
+}
+
 // write makes one file of the rows of a feed, or none if it has none.
-func (w *writer) write(ctx context.Context, t table, suffix string, rows rowFeed) (*typesv1.Rowset, error) {
+func (w *writer) write(ctx context.Context, t table, to destination, rows rowFeed) (*typesv1.Rowset, error) {
 	first, err := rows.next()
 	if err != nil || first.Rows == 0 {
 		return nil, err
 	}
-	spec := w.pipe.cfg.Spec
-	file, err := w.pipe.cfg.Warehouse.Create(rowsetPath(spec, w.number, suffix))
+	file, err := w.pipe.cfg.Warehouse.Create(rowsetPath(w.pipe.cfg.Spec, to, w.number))
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +212,7 @@ func (w *writer) write(ctx context.Context, t table, suffix string, rows rowFeed
 	src := &chunkSource{columns: t.columns, feed: rows, batch: first}
 	id, release := engine.register(src)
 	defer release()
-	result, err := w.pipe.conn.ExecContext(ctx, t.copyStatement(id, file.LocalPath(), w.metadata()))
+	result, err := w.pipe.conn.ExecContext(ctx, t.copyStatement(id, file.LocalPath(), w.metadata(to)))
 	if cause := src.failure(); cause != nil {
 		err = cause // DuckDB has only its text
 	}
@@ -169,11 +240,10 @@ func expectRows(result sql.Result, given int64) error {
 
 // metadata goes into the file's footer, for people and for disaster recovery;
 // no reader needs it.
-func (w *writer) metadata() []keyValue {
-	spec := w.pipe.cfg.Spec
+func (w *writer) metadata(to destination) []keyValue {
 	return []keyValue{
-		{"shoal.table", spec.DbName + "." + spec.TableName},
-		{"shoal.table_id", fmt.Sprint(spec.TableId)},
+		{"shoal.table", w.pipe.cfg.Spec.DbName + "." + to.table},
+		{"shoal.table_id", fmt.Sprint(to.id)},
 		{"shoal.label", w.label},
 		{"shoal.offsets", w.offsets},
 	}
@@ -192,7 +262,7 @@ func (w *writer) abandon(err error) error {
 
 // rowsetPath names a file for ever: within an incarnation of the cluster a
 // task's epoch never comes again, nor within it a number. Each table has a
-// folder.
-func rowsetPath(spec *backendv1.TaskSpec, number uint64, suffix string) string {
-	return fmt.Sprintf("%d/%d-%d-%d-%d-%d%s.parquet", spec.TableId, spec.Incarnation, spec.JobId, spec.TaskId, spec.Epoch, number, suffix)
+// folder; 0 has the error rows of multi-table jobs.
+func rowsetPath(spec *backendv1.TaskSpec, to destination, number uint64) string {
+	return fmt.Sprintf("%d/%d-%d-%d-%d-%d%s.parquet", to.id, spec.Incarnation, spec.JobId, spec.TaskId, spec.Epoch, number, to.suffix)
 }

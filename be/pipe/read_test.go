@@ -104,7 +104,7 @@ func TestFooter(t *testing.T) {
 	}
 	e := p.footer(t, res.ErrorRowset)
 	defer e.Close()
-	for i := range 14 {
+	for i := range 19 {
 		if id := e.MetaData().Schema.Column(i).SchemaNode().FieldID(); id != int32(i+1) {
 			t.Errorf("error column %d has field id %d", i, id)
 		}

@@ -32,6 +32,7 @@ func request(s *backendv1.TaskSpec, number uint64, b *batch, w Written) *fronten
 		SchemaVersion: s.Schema.GetVersion(),
 		Generation:    s.Generation,
 		Rowset:        w.Rowset,
+		Tables:        w.Tables,
 		ErrorRowset:   w.ErrorRowset,
 		Counters:      w.Counters,
 		Samples:       samples(w.Samples),

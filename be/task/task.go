@@ -37,8 +37,9 @@ type Source interface {
 
 // Written is what a Writer made of a txn: files that are durable, and counts.
 type Written struct {
-	Rowset      *typesv1.Rowset // nil without rows
-	ErrorRowset *typesv1.Rowset // nil without error rows
+	Rowset      *typesv1.Rowset         // nil without rows
+	Tables      []*frontendv1.TableRows // what each table gets of a multi-table job, which has no Rowset
+	ErrorRowset *typesv1.Rowset         // nil without error rows; may have fewer rows than were counted
 	Counters    *typesv1.Counters
 	Samples     []*frontendv1.ErrorSample
 }

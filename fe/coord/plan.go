@@ -93,7 +93,7 @@ func (c *Coordinator) resolveInformationSchema(st *state.State, s *session.Sessi
 				paths = append(paths, r.Rowset.Path)
 			}
 		}
-		return p.add(name, errorrows.Schema(), paths, nil)
+		return p.add(name, errorrows.Visible(), paths, nil)
 	}
 	table := infoschema.Lookup(name.Name)
 	if table == nil {

@@ -72,7 +72,7 @@ func all() map[string]*Table {
 		out[d.name] = &Table{Name: d.name, Columns: columns(d.columns)}
 	}
 	errors := &Table{Name: strings.ToUpper(RoutineLoadErrors)}
-	for _, c := range errorrows.Schema().Columns {
+	for _, c := range errorrows.Visible().Columns {
 		errors.Columns = append(errors.Columns, Column{c.Name, mustParse(c.Type)})
 	}
 	out[errors.Name] = errors
