@@ -673,7 +673,7 @@ type RoutineLoad struct {
 	Timezone      string `protobuf:"bytes,16,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	ShareLingerMs int64  `protobuf:"varint,17,opt,name=share_linger_ms,json=shareLingerMs,proto3" json:"share_linger_ms,omitempty"`
 	StrictMode    bool   `protobuf:"varint,18,opt,name=strict_mode,json=strictMode,proto3" json:"strict_mode,omitempty"`
-	// Every job property as the user wrote it, lower-case keys.
+	// Job properties of Doris's that nothing is done by, to be shown.
 	JobProperties map[string]string `protobuf:"bytes,19,rep,name=job_properties,json=jobProperties,proto3" json:"job_properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// COLUMNS(...) in order: plain names take the source's fields, the others are
 	// derived. Empty for all columns of the table in its order.
@@ -697,7 +697,8 @@ type RoutineLoad struct {
 	StripOuterArray bool     `protobuf:"varint,31,opt,name=strip_outer_array,json=stripOuterArray,proto3" json:"strip_outer_array,omitempty"`
 	NumAsString     bool     `protobuf:"varint,32,opt,name=num_as_string,json=numAsString,proto3" json:"num_as_string,omitempty"`
 	FuzzyParse      bool     `protobuf:"varint,33,opt,name=fuzzy_parse,json=fuzzyParse,proto3" json:"fuzzy_parse,omitempty"`
-	// kafka_partitions: only these; empty for all, those that come later too.
+	// kafka_partitions: only these; empty for all, those that come later too, and
+	// in share mode.
 	KafkaPartitions []int32 `protobuf:"varint,34,rep,packed,name=kafka_partitions,json=kafkaPartitions,proto3" json:"kafka_partitions,omitempty"`
 	// isolation.level = read_uncommitted.
 	ReadUncommitted bool `protobuf:"varint,35,opt,name=read_uncommitted,json=readUncommitted,proto3" json:"read_uncommitted,omitempty"`
@@ -712,8 +713,11 @@ type RoutineLoad struct {
 	ShareLockDurationMs int64 `protobuf:"varint,39,opt,name=share_lock_duration_ms,json=shareLockDurationMs,proto3" json:"share_lock_duration_ms,omitempty"`
 	ShareDeliveryLimit  int32 `protobuf:"varint,40,opt,name=share_delivery_limit,json=shareDeliveryLimit,proto3" json:"share_delivery_limit,omitempty"`
 	ShareMaxRecordLocks int32 `protobuf:"varint,41,opt,name=share_max_record_locks,json=shareMaxRecordLocks,proto3" json:"share_max_record_locks,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// kafka_offsets as it was written, one for each of kafka_partitions, or in
+	// share mode of the partitions 0, 1, …; empty if it was not given.
+	KafkaOffsets  []string `protobuf:"bytes,42,rep,name=kafka_offsets,json=kafkaOffsets,proto3" json:"kafka_offsets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoutineLoad) Reset() {
@@ -1033,6 +1037,13 @@ func (x *RoutineLoad) GetShareMaxRecordLocks() int32 {
 	return 0
 }
 
+func (x *RoutineLoad) GetKafkaOffsets() []string {
+	if x != nil {
+		return x.KafkaOffsets
+	}
+	return nil
+}
+
 // LoadColumn is an entry of COLUMNS(...).
 type LoadColumn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1136,7 +1147,7 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x10_initial_default\"T\n" +
 	"\x06Schema\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x120\n" +
-	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\xef\x0f\n" +
+	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\x94\x10\n" +
 	"\vRoutineLoad\x124\n" +
 	"\x04mode\x18\x01 \x01(\x0e2 .shoal.types.v1.RoutineLoad.ModeR\x04mode\x12:\n" +
 	"\x06format\x18\x02 \x01(\x0e2\".shoal.types.v1.RoutineLoad.FormatR\x06format\x12)\n" +
@@ -1183,7 +1194,8 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x11dead_letter_topic\x18& \x01(\tR\x0fdeadLetterTopic\x123\n" +
 	"\x16share_lock_duration_ms\x18' \x01(\x03R\x13shareLockDurationMs\x120\n" +
 	"\x14share_delivery_limit\x18( \x01(\x05R\x12shareDeliveryLimit\x123\n" +
-	"\x16share_max_record_locks\x18) \x01(\x05R\x13shareMaxRecordLocks\x1aC\n" +
+	"\x16share_max_record_locks\x18) \x01(\x05R\x13shareMaxRecordLocks\x12#\n" +
+	"\rkafka_offsets\x18* \x03(\tR\fkafkaOffsets\x1aC\n" +
 	"\x15CustomPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a@\n" +
