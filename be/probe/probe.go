@@ -4,21 +4,24 @@
 // An answer is a proof or nothing, since the ledger lets go for ever of what is
 // called void or expired (design, "Nothing lost"):
 //
-//   - held: a record that read-committed consumers see lies there;
+//   - held: a record that a consumer of the job's isolation level sees lies
+//     there;
 //   - void: a fetch that began at or before the offset passed over it, and saw
-//     a later offset or the last stable offset. Control records, aborted
-//     transactions and what was compacted away are void;
+//     a later offset or the last stable offset. Control records, what was
+//     compacted away and, for those that read committed, aborted transactions
+//     are void;
 //   - expired: below the leader's log start.
 //
 // All else is undecided and named by none of them: above all what lies at or
-// above the last stable offset, whose transaction may yet commit. Each fetch
+// above the last stable offset, whose transaction may yet commit. (Who reads
+// uncommitted records sees up to the high watermark, and it takes that offset's
+// place.) Each fetch
 // names the topic by its id, so that nothing is ever read of a topic that was
 // made anew under the same name, and goes to the leader at the epoch that it
 // was found with.
 //
-// Run starts the goroutines of a Kafka client and ends them before it returns.
-// One fetch's batches are in memory at a time, and of records only the offsets
-// are kept.
+// No goroutine is started. One fetch's batches are in memory at a time, and of
+// records only the offsets are kept.
 package probe
 
 import (
@@ -32,7 +35,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"shoal/be/source"
-	"shoal/internal/clientprops"
 	"shoal/internal/offsets"
 )
 
@@ -48,14 +50,14 @@ const (
 	fetchWait   = 500 * time.Millisecond
 )
 
-// A Request says what to look at and how to get there.
+// A Request says what to look at.
 type Request struct {
-	Brokers    []string
-	Properties map[string]string // of the job: property.*, without the prefix
-	Topic      string
-	TopicID    source.TopicID
-	Partition  int32
-	Offsets    offsets.Set
+	Topic     string
+	TopicID   source.TopicID
+	Partition int32
+	Offsets   offsets.Set
+	// Uncommitted looks as a consumer that reads uncommitted records.
+	Uncommitted bool
 }
 
 // A Result divides the asked offsets; those in none of the sets are undecided.
@@ -65,23 +67,12 @@ type Result struct {
 	LogStart, LastStable int64
 }
 
-// Run probes until all asked offsets below the last stable offset are decided
-// or ctx ends. The Result holds what was decided, with an error too. The error
-// wraps ErrNoTopic where the topic is gone. extra is added to the client's
-// options; tests set a dialer.
-func Run(ctx context.Context, q Request, extra ...kgo.Opt) (Result, error) {
-	result := Result{LogStart: -1, LastStable: -1}
-	options, err := clientprops.Options(q.Properties, nil)
-	if err != nil {
-		return result, err
-	}
-	options = append(options, kgo.SeedBrokers(q.Brokers...))
-	client, err := kgo.NewClient(append(options, extra...)...)
-	if err != nil {
-		return result, fmt.Errorf("a Kafka client: %w", err)
-	}
-	defer client.Close()
-	p := &prober{Request: q, client: client, result: result}
+// Run probes by client, which reaches the topic's brokers, until all asked
+// offsets that may be read are decided or ctx ends. The Result holds what was
+// decided, with an error too. The error wraps ErrNoTopic where the topic is
+// gone.
+func Run(ctx context.Context, client *kgo.Client, q Request) (Result, error) {
+	p := &prober{Request: q, client: client, result: Result{LogStart: -1, LastStable: -1}}
 	if err := p.run(ctx); err != nil {
 		return p.result, fmt.Errorf("probing topic %s partition %d: %w", q.Topic, q.Partition, err)
 	}
@@ -144,7 +135,7 @@ func (p *prober) step(ctx context.Context, todo offsets.Set) (next int64, err er
 	case err != nil:
 		return 0, err
 	}
-	if from >= answer.LastStableOffset {
+	if from >= p.endOf(answer) {
 		return stop, nil
 	}
 	held, next, err := p.read(answer, from)
@@ -154,7 +145,7 @@ func (p *prober) step(ctx context.Context, todo offsets.Set) (next int64, err er
 	if next == from {
 		return p.nothing(ctx, todo)
 	}
-	p.passed(todo, held, min(next, answer.LastStableOffset))
+	p.passed(todo, held, min(next, p.endOf(answer)))
 	return next, nil
 }
 
@@ -190,9 +181,9 @@ func (p *prober) nothing(ctx context.Context, todo offsets.Set) (next int64, err
 		return 0, err
 	}
 	if next == from {
-		next = answer.LastStableOffset
+		next = p.endOf(answer)
 	}
-	p.passed(todo, held, min(next, answer.LastStableOffset))
+	p.passed(todo, held, min(next, p.endOf(answer)))
 	return next, nil
 }
 
@@ -220,13 +211,25 @@ func (p *prober) outOfRange(ctx context.Context, todo offsets.Set) (next int64, 
 	return answer.LogStartOffset, nil
 }
 
+// endOf is the offset below which an answer may be read.
+func (p *prober) endOf(answer *kmsg.FetchResponseTopicPartition) int64 {
+	if p.Uncommitted {
+		return answer.HighWatermark
+	}
+	return answer.LastStableOffset
+}
+
 // read decodes a fetch that began at from: the offsets that hold records, and
 // the offset behind the last that was passed over, which is from where there was
 // nothing. Where a batch cannot be read, what is before it still counts.
 func (p *prober) read(answer *kmsg.FetchResponseTopicPartition, from int64) (held offsets.Set, next int64, err error) {
+	isolation := kgo.ReadCommitted()
+	if p.Uncommitted {
+		isolation = kgo.ReadUncommitted()
+	}
 	decoded, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Offset:         from,
-		IsolationLevel: kgo.ReadCommitted(),
+		IsolationLevel: isolation,
 		Topic:          p.Topic,
 		Partition:      p.Partition,
 	}, answer, kgo.DefaultDecompressor(), nil)

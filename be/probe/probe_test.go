@@ -43,6 +43,8 @@ type world struct {
 	admin   *kadm.Client
 	topic   string
 	id      source.TopicID
+
+	uncommitted bool // what it probes as
 }
 
 func newWorld(t *testing.T, brokers string, configs map[string]string) *world {
@@ -99,7 +101,7 @@ func (w *world) transaction(client *kgo.Client, end string, keys ...string) {
 func (w *world) probe(ranges ...offsets.Range) (probe.Result, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
-	return probe.Run(ctx, probe.Request{Brokers: w.brokers, Topic: w.topic, TopicID: w.id, Offsets: offsets.Of(ranges...)})
+	return probe.Run(ctx, w.client(), probe.Request{Topic: w.topic, TopicID: w.id, Uncommitted: w.uncommitted, Offsets: offsets.Of(ranges...)})
 }
 
 // expect probes and compares the three sets.
@@ -136,6 +138,9 @@ func TestTransactions(t *testing.T) {
 		w.transaction(producer, "", "open")
 		w.produce(w.client(), "after the open one")
 		w.expect("3-6,8", "none", "0-2,7", offsets.Range{First: 0, Last: 100})
+		w.uncommitted = true
+		w.expect("3,6,8", "none", "0-2,4-5,7,9-10", offsets.Range{First: 0, Last: 100})
+		w.uncommitted = false
 		if err := producer.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +190,7 @@ func TestTopicMadeAnew(t *testing.T) {
 
 func TestNoSuchPartition(t *testing.T) {
 	everywhere(t, func(t *testing.T, w *world) {
-		_, err := probe.Run(t.Context(), probe.Request{Brokers: w.brokers, Topic: w.topic, TopicID: w.id, Partition: 7, Offsets: offsets.Of(offsets.Range{})})
+		_, err := probe.Run(t.Context(), w.client(), probe.Request{Topic: w.topic, TopicID: w.id, Partition: 7, Offsets: offsets.Of(offsets.Range{})})
 		if err == nil || !strings.Contains(err.Error(), "no such partition") {
 			t.Errorf("err = %v", err)
 		}
@@ -227,7 +232,8 @@ func TestCompacted(t *testing.T) {
 func TestNoBroker(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	got, err := probe.Run(ctx, probe.Request{Brokers: []string{"127.0.0.1:1"}, Topic: "t", Offsets: offsets.Of(offsets.Range{First: 0, Last: 3})})
+	w := &world{t: t, brokers: []string{"127.0.0.1:1"}}
+	got, err := probe.Run(ctx, w.client(), probe.Request{Topic: "t", Offsets: offsets.Of(offsets.Range{First: 0, Last: 3})})
 	if err == nil || len(got.Void)+len(got.Expired)+len(got.Held) > 0 {
 		t.Errorf("probe = %+v, %v", got, err)
 	}

@@ -61,7 +61,7 @@ func (p *prober) findLeader(ctx context.Context) (*leader, error) {
 	return nil, errPartition
 }
 
-// fetch reads from an offset on, as far as consumers that read committed see.
+// fetch reads from an offset on, as far as consumers of the isolation level see.
 func (p *prober) fetch(ctx context.Context, from int64) (*kmsg.FetchResponseTopicPartition, error) {
 	partition := kmsg.NewFetchRequestTopicPartition()
 	partition.Partition = p.Partition
@@ -75,7 +75,9 @@ func (p *prober) fetch(ctx context.Context, from int64) (*kmsg.FetchResponseTopi
 	req.MaxWaitMillis = int32(fetchWait.Milliseconds())
 	req.MinBytes = 1
 	req.MaxBytes = fetchBytes
-	req.IsolationLevel = 1 // read committed
+	if !p.Uncommitted {
+		req.IsolationLevel = 1
+	}
 	req.Topics = append(req.Topics, topic)
 
 	raw, err := p.leader.broker.RetriableRequest(ctx, &req)

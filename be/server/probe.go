@@ -2,10 +2,9 @@ package server
 
 import (
 	"context"
-	"fmt"
 
+	"shoal/be/client"
 	"shoal/be/probe"
-	"shoal/be/source"
 	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -17,16 +16,22 @@ type prober struct{}
 // Probe implements rpc.Prober. What was proven before an error is lost with it;
 // the auditor asks again.
 func (prober) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error) {
-	q := probe.Request{Brokers: req.Brokers, Properties: req.CustomProperties, Topic: req.Topic, Partition: req.Partition}
-	if copy(q.TopicID[:], req.TopicId) != len(source.TopicID{}) {
-		return nil, fmt.Errorf("a topic id has 16 bytes, not %d", len(req.TopicId))
+	q := probe.Request{Topic: req.Topic, Partition: req.Partition, Uncommitted: req.ReadUncommitted}
+	var err error
+	if q.TopicID, err = topicID(req.TopicId); err != nil {
+		return nil, err
 	}
 	var asked []offsets.Range
 	for _, r := range req.Ranges {
 		asked = append(asked, offsets.Range{First: r.First, Last: r.Last})
 	}
 	q.Offsets = offsets.Of(asked...)
-	res, err := probe.Run(ctx, q)
+	cl, err := client.New(client.Place{Brokers: req.Brokers, Properties: req.CustomProperties, Files: req.Files}, "shoal-probe")
+	if err != nil {
+		return nil, err
+	}
+	defer cl.Close()
+	res, err := probe.Run(ctx, cl, q)
 	if err != nil {
 		return nil, err
 	}

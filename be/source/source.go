@@ -33,8 +33,8 @@ type PartitionID struct {
 
 // A Partition is what one fetch brought from one partition.
 //
-// Every offset of Acquired is that of a Record or lies in one of Gaps, Unproven
-// and Unread. Offsets outside Acquired are never reported, though the broker's
+// Every offset of Acquired is that of a Record or lies in one of Gaps, Unproven,
+// Unread and Expired. Offsets outside Acquired are never reported, though the broker's
 // batches may carry them (aborted, or held by another member).
 type Partition struct {
 	TopicID   TopicID
@@ -48,6 +48,8 @@ type Partition struct {
 	// if the broker is right, but nothing later was seen. Acknowledge it as a
 	// gap, so that it does not come again and again, and settle it by proof.
 	Unproven offsets.Set
+	// Expired is what lay below the log's start: gone before it was read.
+	Expired offsets.Set
 	// Unread is what could not be decoded, for the reason in Err. It is not
 	// known to be void: release it.
 	Unread offsets.Set
@@ -77,6 +79,8 @@ type Fetch struct {
 	// earlier fetch acquired: their leader moved, or the session with it broke.
 	// Others may have those records already. What this fetch brought is held.
 	Lost []PartitionID
+	// More tells that there is more already, where the source knows.
+	More bool
 }
 
 // Limits bound one fetch.
@@ -162,4 +166,17 @@ func (f Fetch) Empty() bool {
 		}
 	}
 	return true
+}
+
+// Size is the bytes of records as they lie in memory, without their headers of
+// fixed size.
+func Size(records []*Record) int64 {
+	var n int
+	for _, r := range records {
+		n += len(r.Key) + len(r.Value)
+		for _, h := range r.Headers {
+			n += len(h.Key) + len(h.Value)
+		}
+	}
+	return int64(n)
 }

@@ -38,6 +38,16 @@ func (b *batch) fragments() int {
 	return n
 }
 
+// runs is how many runs of records and of voids b has, at most one of which is
+// not known for being beside a void.
+func (b *batch) runs() int {
+	n := 0
+	for i := range b.parts {
+		n += len(b.parts[i].Acquired) + 2*len(b.parts[i].Gaps)
+	}
+	return n
+}
+
 // offsets is how many offsets b holds, gaps included.
 func (b *batch) offsets() int64 {
 	var n int64
@@ -86,7 +96,7 @@ func (b *batch) begin(lockedUntil time.Time, lock time.Duration, now time.Time) 
 
 func (b *batch) merge(p source.Partition) {
 	b.records += len(p.Records)
-	b.bytes += size(p.Records)
+	b.bytes += source.Size(p.Records)
 	i := b.index(p.ID())
 	if i < 0 {
 		b.parts = append(b.parts, p)
@@ -96,10 +106,20 @@ func (b *batch) merge(p source.Partition) {
 	had.Acquired = had.Acquired.Union(p.Acquired)
 	had.Gaps = had.Gaps.Union(p.Gaps)
 	had.Unproven = had.Unproven.Union(p.Unproven)
+	had.Expired = had.Expired.Union(p.Expired)
 	had.Deliveries = max(had.Deliveries, p.Deliveries)
-	records := slices.Concat(had.Records, p.Records)
-	slices.SortFunc(records, func(a, b *source.Record) int { return cmp.Compare(a.Offset, b.Offset) })
-	had.Records = records
+	had.Records = inOrder(had.Records, p.Records)
+}
+
+// inOrder is the records of both, in order of offset. What a is stays as it is,
+// though what is appended to it may lie in the same array.
+func inOrder(a, b []*source.Record) []*source.Record {
+	if len(a) == 0 || len(b) == 0 || a[len(a)-1].Offset < b[0].Offset {
+		return append(a, b...)
+	}
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, func(a, b *source.Record) int { return cmp.Compare(a.Offset, b.Offset) })
+	return all
 }
 
 // drop takes offsets of a partition out of the batch.
@@ -120,11 +140,12 @@ func (b *batch) drop(id source.PartitionID, set offsets.Set) {
 		}
 	}
 	b.records += len(kept) - len(p.Records)
-	b.bytes += size(kept) - size(p.Records)
+	b.bytes += source.Size(kept) - source.Size(p.Records)
 	p.Records = kept
 	p.Acquired = p.Acquired.Subtract(held)
 	p.Gaps = p.Gaps.Subtract(held)
 	p.Unproven = p.Unproven.Subtract(held)
+	p.Expired = p.Expired.Subtract(held)
 	b.parts = slices.Clone(b.parts)
 	b.parts[i] = p
 	if len(p.Acquired) == 0 {
@@ -155,8 +176,11 @@ func (b *batch) acks(how source.AckType) []source.Ack {
 
 // settleable tells whether b holds anything that a txn can settle.
 func (b *batch) settleable() bool {
-	return slices.ContainsFunc(b.parts, func(p source.Partition) bool { return len(p.Records)+len(p.Gaps) > 0 })
+	return slices.ContainsFunc(b.parts, func(p source.Partition) bool { return settles(&p) })
 }
+
+// settles tells whether a txn can settle anything of p.
+func settles(p *source.Partition) bool { return len(p.Records)+len(p.Gaps)+len(p.Expired) > 0 }
 
 // settled acknowledges everything held as settled: records with ACCEPT, what
 // holds none with GAP. The unproven is acknowledged too, which ends its
@@ -171,23 +195,10 @@ func (b *batch) settled() []source.Ack {
 
 // settled acknowledges set, which is held of p, in order of offset.
 func settled(p *source.Partition, set offsets.Set) []source.Ack {
-	without := p.Gaps.Union(p.Unproven)
+	without := p.Gaps.Union(p.Unproven).Union(p.Expired)
 	acks := slices.Concat(
 		source.Acks(p.ID(), set.Subtract(without), source.Accept),
 		source.Acks(p.ID(), set.Intersect(without), source.Gap))
 	slices.SortFunc(acks, func(a, b source.Ack) int { return cmp.Compare(a.First, b.First) })
 	return acks
-}
-
-// size is the bytes of records as they lie in memory, without their headers of
-// fixed size.
-func size(records []*source.Record) int64 {
-	var n int
-	for _, r := range records {
-		n += len(r.Key) + len(r.Value)
-		for _, h := range r.Headers {
-			n += len(h.Key) + len(h.Value)
-		}
-	}
-	return int64(n)
 }

@@ -30,7 +30,7 @@ func (t *Task) attend(ctx context.Context, b *batch, until time.Time, sent bool,
 			err = errDrained
 		case ctx.Err() != nil:
 			ctx = context.WithoutCancel(ctx)
-			until = earlier(until, b.lockedUntil)
+			until = earlier(until, t.drainUntil(b))
 			b.renewed = time.Time{}
 			continue
 		default:
@@ -46,6 +46,16 @@ func (t *Task) attend(ctx context.Context, b *batch, until time.Time, sent bool,
 		return lost, err
 	}
 	return lost, nil
+}
+
+// drainUntil is how long a task that is to end asks for a txn whose CommitTxn
+// was sent: until the locks end, or without locks for a little while, since
+// nobody waits for what it holds.
+func (t *Task) drainUntil(b *batch) time.Time {
+	if b.lockedUntil.IsZero() {
+		return t.rt.Now().Add(drainWait)
+	}
+	return b.lockedUntil
 }
 
 // earlier is the earlier of two times, zero being none.

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	errSlow    = errors.New("the txn was not written within half the lock duration")
-	errHeld    = fmt.Errorf("no frontend answered CommitTxn within %d lock durations", HoldLimit)
+	errSlow    = errors.New("the txn was not written within half the lock duration, or task time-out in classic mode")
+	errHeld    = fmt.Errorf("no frontend answered CommitTxn within %d lock durations, or task time-outs in classic mode", HoldLimit)
 	errDrained = errors.New("the task was told to end")
 )
 

@@ -22,10 +22,18 @@ const (
 // when what it brought of a partition is in more pieces than this: each piece is
 // a range of the ledger for a while, and on a topic full of aborted records the
 // whole window would make hundreds at once.
+//
+// In classic mode a fetch brings what it brings, in one piece; it may ask for
+// all that a txn has room for.
 const (
 	firstFetch   = 200 // records
+	mostFetch    = math.MaxInt32 / 2
 	maxFragments = 12
 )
+
+// A txn that names more runs of records and voids than this is ended: they
+// travel through the log. On a plain topic there is one for each partition.
+const maxRuns = 2000
 
 // maxFetch is Kafka's own default for the bytes of one answer.
 const maxFetch = 50 << 20
@@ -34,9 +42,10 @@ const maxFetch = 50 << 20
 // empty when there was nothing; the source's errors are in the status.
 //
 // It ends with the first fetch that finds the topic quiet once the txn is large
-// or the linger is over, or when a large txn holds some of every partition, which
-// then have no more to give. It ends at the latest when the txn is full, at max_batch_interval, or when
-// half of the time is used that the lock leaves before CommitTxn.
+// or the linger is over, or when a large txn holds some of every partition of a
+// share group, which then have no more to give. It ends at the latest when the
+// txn is full, at max_batch_interval, or when half of the time is used that
+// there is before CommitTxn.
 func (t *Task) poll(ctx context.Context) *batch {
 	b := &batch{}
 	t.status.polling(t.cfg.AppliedIndex(), t.rt.Now())
@@ -67,7 +76,7 @@ func (t *Task) adapt(f source.Fetch, b *batch) {
 	case b.fragments() > maxFragments:
 		t.fetch = max(1, n/2)
 	default:
-		t.fetch = min(2*t.fetch, math.MaxInt32/2)
+		t.fetch = min(2*t.fetch, mostFetch)
 	}
 }
 
@@ -83,14 +92,14 @@ func (t *Task) linger() time.Duration {
 // gathersOn decides after fetch f whether to make another.
 func (t *Task) gathersOn(b *batch, f source.Fetch, now time.Time) bool {
 	switch {
-	case b.records >= t.rows || b.bytes >= t.maxBytes() || b.fragments() > maxFragments:
+	case b.records >= t.rows || b.bytes >= t.maxBytes() || b.fragments() > maxFragments || b.runs() > maxRuns:
 		return false
 	case !b.large() && now.Before(b.acquired.Add(t.linger())):
 		return true
-	case b.large() && len(b.parts) >= len(t.cfg.Source.Assigned()):
+	case !t.classic() && b.large() && len(b.parts) >= len(t.cfg.Source.Assigned()):
 		return false
 	}
-	return busy(f) && now.Before(b.acquired.Add(t.most()))
+	return (f.More || busy(f)) && now.Before(b.acquired.Add(t.most()))
 }
 
 func busy(f source.Fetch) bool {
@@ -99,7 +108,7 @@ func busy(f source.Fetch) bool {
 	}
 	var bytes int64
 	for i := range f.Partitions {
-		bytes += size(f.Partitions[i].Records)
+		bytes += source.Size(f.Partitions[i].Records)
 	}
 	return bytes >= busyBytes
 }
@@ -117,15 +126,17 @@ func (t *Task) limits(b *batch, wait time.Duration) source.Limits {
 // fetched tells the status of a fetch.
 func (t *Task) fetched(b *batch, f source.Fetch, err error) {
 	for i := range f.Partitions {
-		if err == nil {
-			err = f.Partitions[i].Err
+		// What needs a person is told before what may pass.
+		if e := f.Partitions[i].Err; e != nil && (err == nil || t.cfg.Blame(e) == backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE) {
+			err = e
 		}
 		t.status.delivered(f.Partitions[i].Deliveries)
 	}
 	if err != nil {
 		t.trouble(t.cfg.Blame(err), err)
 	} else {
-		t.status.recovered(backendv1.TroubleKind_TROUBLE_KIND_BROKER, backendv1.TroubleKind_TROUBLE_KIND_AUTHORIZATION)
+		t.status.recovered(backendv1.TroubleKind_TROUBLE_KIND_BROKER, backendv1.TroubleKind_TROUBLE_KIND_AUTHORIZATION,
+			backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE)
 	}
 	if f.Records() > 0 {
 		t.status.records(t.rt.Now())

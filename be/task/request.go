@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"shoal/be/source"
+	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -38,7 +39,7 @@ func request(s *backendv1.TaskSpec, number uint64, b *batch, w Written) *fronten
 		Samples:       samples(w.Samples),
 	}
 	for i := range b.parts {
-		if p := &b.parts[i]; len(p.Records)+len(p.Gaps) > 0 {
+		if p := &b.parts[i]; settles(p) {
 			req.Partitions = append(req.Partitions, partitionOffsets(p))
 		}
 	}
@@ -47,7 +48,7 @@ func request(s *backendv1.TaskSpec, number uint64, b *batch, w Written) *fronten
 }
 
 // partitionOffsets is exactly what is in hand of p: records in runs without a
-// hole and with one leader epoch, and the gaps between them.
+// hole and with one leader epoch, the gaps between them, and what had expired.
 func partitionOffsets(p *source.Partition) *typesv1.PartitionOffsets {
 	out := &typesv1.PartitionOffsets{TopicId: slices.Clone(p.TopicID[:]), Partition: p.Partition}
 	var run *typesv1.EpochRange
@@ -58,8 +59,13 @@ func partitionOffsets(p *source.Partition) *typesv1.PartitionOffsets {
 		}
 		run.Last = r.Offset
 	}
-	for _, g := range p.Gaps {
-		out.Void = append(out.Void, &typesv1.OffsetRange{First: g.First, Last: g.Last})
+	out.Void, out.Expired = ranges(p.Gaps), ranges(p.Expired)
+	return out
+}
+
+func ranges(set offsets.Set) (out []*typesv1.OffsetRange) {
+	for _, r := range set {
+		out = append(out, &typesv1.OffsetRange{First: r.First, Last: r.Last})
 	}
 	return out
 }

@@ -101,8 +101,9 @@ func (s *status) committed(at time.Time) {
 		now.Phase = backendv1.TaskStatus_PHASE_ACKNOWLEDGING
 		now.LastCommitMs = at.UnixMilli()
 		now.CommittedTxns++
-		now.Trouble, now.TroubleKind = "", backendv1.TroubleKind_TROUBLE_KIND_UNSPECIFIED
 	})
+	s.recovered(backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, backendv1.TroubleKind_TROUBLE_KIND_FRONTEND,
+		backendv1.TroubleKind_TROUBLE_KIND_REFUSED, backendv1.TroubleKind_TROUBLE_KIND_INTERNAL)
 }
 
 func (s *status) aborted() {

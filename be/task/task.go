@@ -14,8 +14,8 @@ import (
 )
 
 // A Source is where records come from and where acknowledgements go: a member
-// of a share group. One goroutine calls it, one call at a time; ID and Assigned
-// may be called by any.
+// of a share group, or a reader of partitions that are the task's own. One
+// goroutine calls it, one call at a time; ID and Assigned may be called by any.
 type Source interface {
 	// Fetch polls once. Nothing that earlier fetches acquired is touched,
 	// except that queued acknowledgements ride along. Acked and Lost count with
@@ -86,8 +86,8 @@ type Config struct {
 	Hooks Hooks
 }
 
-// HoldLimit is how many lock durations a txn is held for after its CommitTxn
-// was first sent.
+// HoldLimit is how many times Task.lock a txn is held for after its CommitTxn was
+// first sent.
 const HoldLimit = 10
 
 const (
@@ -101,6 +101,9 @@ const (
 	// of few deliveries (share-groups.md, trap 16).
 	backOffFirst = time.Second
 	backOffMost  = time.Minute
+	// drainWait is how long the end waits for an answer to CommitTxn where no
+	// lock says for how long.
+	drainWait = 10 * time.Second
 )
 
 // Ended says that a task's epoch is over: it must not run again under it.
@@ -117,8 +120,11 @@ func (e *Ended) Error() string {
 type Task struct {
 	cfg    Config
 	rt     Runtime
-	lock   time.Duration // of the last fetch; as the job has it before the first
 	status status
+	// lock is what the time limits of a txn are made of: how long a lock lasts
+	// by the last fetch, or as the job has it before the first. In classic
+	// mode, which has no locks, it is the task's time-out.
+	lock time.Duration
 
 	// Owned by Run, or by the child that it waits for.
 	number uint64 // of the last txn
@@ -139,8 +145,19 @@ func New(cfg Config) *Task {
 		rows:   int(cfg.Spec.Load.MaxBatchRows),
 		fetch:  firstFetch,
 	}
+	if t.classic() {
+		t.lock, t.fetch = timeout(cfg.Spec.Load), mostFetch
+	}
 	t.status.init(cfg.Spec, cfg.Source.ID(), t.rt.Now())
 	return t
+}
+
+// classic tells whether the partitions are the task's own.
+func (t *Task) classic() bool { return t.cfg.Spec.Load.Mode == typesv1.RoutineLoad_MODE_CLASSIC }
+
+// timeout is how long a task of Doris may take for one txn.
+func timeout(load *typesv1.RoutineLoad) time.Duration {
+	return max(10*time.Duration(load.MaxBatchIntervalS)*time.Second, time.Minute)
 }
 
 // Run loads until ctx ends (it then returns nil) or until the frontend ended

@@ -146,11 +146,16 @@ func (t *shareTask) Run(ctx context.Context) error {
 
 // Probe implements rpc.Prober.
 func (b *backend) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error) {
-	q := probe.Request{Brokers: req.Brokers, Topic: req.Topic, TopicID: source.TopicID(req.TopicId), Partition: req.Partition}
+	client, err := kgo.NewClient(kgo.SeedBrokers(req.Brokers...), kgo.Dialer(b.host.dial))
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	q := probe.Request{Topic: req.Topic, TopicID: source.TopicID(req.TopicId), Partition: req.Partition}
 	for _, r := range req.Ranges {
 		q.Offsets = q.Offsets.Union(offsets.Of(offsets.Range{First: r.First, Last: r.Last}))
 	}
-	res, err := probe.Run(ctx, q, kgo.Dialer(b.host.dial))
+	res, err := probe.Run(ctx, client, q)
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,11 @@ var packageMap = []row{
 	{packages: "fe/...", may: shared + " fe/...", never: "fe/wire fe/stmt fe/server fe/raftstore " + testOnly},
 
 	{packages: "be/source", may: "internal/offsets"},
-	{packages: "be/share", may: "be/source internal/offsets internal/clientprops"},
-	{packages: "be/probe", may: "be/source internal/offsets internal/clientprops"},
+	{packages: "be/backoff", may: ""},
+	{packages: "be/client", may: "internal/clientprops"},
+	{packages: "be/share", may: "be/source be/backoff internal/offsets"},
+	{packages: "be/probe", may: "be/source internal/offsets"},
+	{packages: "be/classic", may: "be/source be/backoff be/probe internal/offsets"},
 	{packages: "be/server", may: shared + " be/...", never: testOnly},
 	{packages: "be/...", may: shared + " be/...", never: "be/server " + testOnly},
 }
@@ -44,7 +47,7 @@ const (
 var doors = []struct{ module, packages string }{
 	{"github.com/hashicorp/raft", "fe/raftstore"},
 	{"github.com/hashicorp/raft-wal", "fe/raftstore"},
-	{"github.com/twmb/franz-go", "fe/kafka be/source be/share be/probe internal/clientprops internal/testkafka/... cmd/... integration/..."},
+	{"github.com/twmb/franz-go", "fe/kafka be/client be/source be/share be/classic be/probe internal/clientprops internal/testkafka/... cmd/... integration/..."},
 	{"github.com/duckdb/duckdb-go", "be/pipe"},
 	{"github.com/duckdb/duckdb-go-bindings", "internal/engine/native"},
 }

@@ -1,0 +1,253 @@
+package classic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"shoal/be/source"
+)
+
+const (
+	// maxAnswer bounds one answer, maxOfPartition what one partition may have
+	// of it; a single larger batch comes whole.
+	maxAnswer      = 8 << 20
+	maxOfPartition = 1 << 20
+	// topicIDVersion is the first version of Fetch that names topics by id.
+	topicIDVersion = 13
+)
+
+var (
+	errOmitted = errors.New("the broker's answer omits the partition")
+	errCutOff  = errors.New("a batch is cut off or damaged")
+)
+
+// ask asks the next leader that may be asked, or waits until one may, until
+// deadline at the latest.
+func (r *Reader) ask(ctx context.Context, deadline time.Time) {
+	r.findLeaders(ctx)
+	of, resume := r.due()
+	until := earlier(deadline, resume)
+	if len(of) == 0 {
+		wait(ctx, until)
+		return
+	}
+	brokers := slices.Sorted(maps.Keys(of))
+	i, _ := slices.BinarySearch(brokers, r.turn+1)
+	r.turn = brokers[i%len(brokers)]
+	patience := r.patience(len(brokers), time.Until(until))
+	if r.question(ctx, r.turn, of[r.turn], patience) {
+		r.idle = 0
+	} else {
+		r.idle++
+	}
+}
+
+// due is the partitions that may be asked for now, by leader, and when the next
+// one of the others may be, zero for none.
+func (r *Reader) due() (of map[int32][]*partition, resume time.Time) {
+	of = make(map[int32][]*partition)
+	for _, p := range r.parts {
+		if p.due() && p.broker != unknown {
+			of[p.broker] = append(of[p.broker], p)
+			continue
+		}
+		if at := p.resume(); !at.IsZero() {
+			resume = earlier(at, resume)
+		}
+	}
+	return of, resume
+}
+
+// patience is how long the next leader may wait for a record. Alone it has all
+// the time. Of several none may keep the others from being asked: they answer
+// at once, until each of them had nothing, and then share the time.
+func (r *Reader) patience(brokers int, all time.Duration) time.Duration {
+	switch {
+	case brokers == 1:
+		return max(0, all)
+	case r.idle < brokers:
+		return 0
+	}
+	return max(0, all) / time.Duration(brokers)
+}
+
+// question makes one Fetch for partitions that broker leads, and tells whether
+// it brought anything.
+func (r *Reader) question(ctx context.Context, broker int32, parts []*partition, patience time.Duration) bool {
+	resp, err := r.request(ctx, broker, r.fetchRequest(parts, patience))
+	if err != nil {
+		r.failed(err, parts...)
+		return false
+	}
+	missing := make(map[source.PartitionID]*partition, len(parts))
+	for _, p := range parts {
+		missing[p.PartitionID] = p
+	}
+	bytes := 0
+	for i := range resp.Topics {
+		topic := &resp.Topics[i]
+		for j := range topic.Partitions {
+			answer := &topic.Partitions[j]
+			id := source.PartitionID{TopicID: topic.TopicID, Partition: answer.Partition}
+			if p := missing[id]; p != nil {
+				delete(missing, id)
+				bytes += len(answer.RecordBatches)
+				r.answered(ctx, p, answer)
+			}
+		}
+	}
+	if resp.ThrottleMillis == 0 { // a broker that throttles us answers nothing
+		for _, p := range missing {
+			r.failed(failure(r.named(p), errOmitted), p)
+		}
+	}
+	if bytes == 0 {
+		r.nothingBelowEnd(ctx, parts)
+	}
+	return slices.ContainsFunc(parts, (*partition).inHand)
+}
+
+// answered takes in what a leader says of a partition.
+func (r *Reader) answered(ctx context.Context, p *partition, answer *kmsg.FetchResponseTopicPartition) {
+	err := kerr.ErrorForCode(answer.ErrorCode)
+	switch {
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		r.outOfRange(ctx, p)
+	case err != nil:
+		r.failed(failure(r.named(p), err), p)
+	default:
+		p.rest.OK()
+		p.end = r.endOf(answer)
+		if len(answer.RecordBatches) > 0 && p.position < p.end {
+			p.answer = answer
+		}
+	}
+}
+
+// endOf is the offset below which an answer may be read.
+func (r *Reader) endOf(answer *kmsg.FetchResponseTopicPartition) int64 {
+	if r.cfg.Uncommitted {
+		return answer.HighWatermark
+	}
+	return answer.LastStableOffset
+}
+
+// failed has partitions rest, and their leaders looked up again. The job hears
+// of it for as long as it lasts; the log once.
+func (r *Reader) failed(err error, parts ...*partition) {
+	for _, p := range parts {
+		p.broker = unknown
+		if p.rest.Fail(err); p.rest.Failures == 1 {
+			r.cfg.Logger.Warn("a partition cannot be read now", "partition", p.Partition, "position", p.position, "cause", err)
+		}
+	}
+}
+
+func (r *Reader) named(p *partition) string {
+	return fmt.Sprintf("topic %s partition %d", r.cfg.Topic, p.Partition)
+}
+
+func (r *Reader) fetchRequest(parts []*partition, patience time.Duration) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis = int32(patience.Milliseconds())
+	req.MinBytes = 1
+	req.MaxBytes = maxAnswer
+	if !r.cfg.Uncommitted {
+		req.IsolationLevel = 1
+	}
+	for _, p := range parts {
+		if n := len(req.Topics); n == 0 || req.Topics[n-1].TopicID != p.TopicID {
+			topic := kmsg.NewFetchRequestTopic()
+			topic.Topic, topic.TopicID = r.cfg.Topic, p.TopicID
+			req.Topics = append(req.Topics, topic)
+		}
+		topic := &req.Topics[len(req.Topics)-1]
+		partition := kmsg.NewFetchRequestTopicPartition()
+		partition.Partition = p.Partition
+		partition.CurrentLeaderEpoch = p.epoch
+		partition.FetchOffset = p.position
+		partition.PartitionMaxBytes = maxOfPartition
+		topic.Partitions = append(topic.Partitions, partition)
+	}
+	return req
+}
+
+// request sends a Fetch to a broker.
+func (r *Reader) request(ctx context.Context, broker int32, req *kmsg.FetchRequest) (*kmsg.FetchResponse, error) {
+	doing := fmt.Sprintf("fetching topic %s from broker %d", r.cfg.Topic, broker)
+	kresp, err := r.cfg.Client.Broker(int(broker)).Request(ctx, req)
+	if err != nil {
+		return nil, failure(doing, err)
+	}
+	resp := kresp.(*kmsg.FetchResponse)
+	if resp.Version < topicIDVersion {
+		return nil, fmt.Errorf("%s: %w", doing, ErrUnsupported)
+	}
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return nil, failure(doing, err)
+	}
+	return resp, nil
+}
+
+// decode makes a run of the answer in hand, if there is one.
+func (r *Reader) decode(p *partition) {
+	if p.answer == nil {
+		return
+	}
+	answer := p.answer
+	p.answer = nil
+	isolation := kgo.ReadCommitted()
+	if r.cfg.Uncommitted {
+		isolation = kgo.ReadUncommitted()
+	}
+	decoded, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
+		Offset:         p.position,
+		IsolationLevel: isolation,
+		Topic:          r.cfg.Topic,
+		Partition:      p.Partition,
+	}, answer, r.decompressor, nil)
+	records := decoded.Records
+	if decoded.Err != nil { // next may have been moved past what could not be read
+		if next = p.position; len(records) > 0 {
+			next = records[len(records)-1].Offset + 1
+		}
+	}
+	// A broker tells an end that it looked up before it read.
+	if next > p.end {
+		next = p.end
+		n, _ := slices.BinarySearchFunc(records, next, func(r *source.Record, offset int64) int { return int(r.Offset - offset) })
+		records = records[:n]
+	}
+	if next == p.position {
+		err := errors.Join(errCutOff, decoded.Err)
+		r.failed(fmt.Errorf("%s: %w: the batch at offset %d: %w", r.named(p), ErrDamaged, p.position, err), p)
+		return
+	}
+	p.run = run{records: records, next: next}
+}
+
+// wait returns at t, or when ctx ends.
+func wait(ctx context.Context, t time.Time) {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// earlier is the earlier of two times, of which b may be zero for none.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,105 @@
+package classic
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"shoal/be/backoff"
+	"shoal/be/source"
+	"shoal/internal/offsets"
+)
+
+// unknown is the broker or the offset that was not told yet.
+const unknown = -1
+
+// A partition is one that is read.
+type partition struct {
+	source.PartitionID
+	position int64 // the next offset to hand out
+	broker   int32 // its leader, unknown if it must be looked up
+	epoch    int32 // the leader's
+	end      int64 // what may be read lies below, as last told
+	rest     backoff.Backoff
+	stuck    error // why it stands still until the task ends
+
+	// In hand, from position on: an answer that is not decoded yet, or a run.
+	answer *kmsg.FetchResponseTopicPartition
+	run    run
+}
+
+// A run is what a fetch told of the offsets from the position to next. Those
+// without a record are void, or expired. It is empty where next is zero.
+type run struct {
+	records []*source.Record
+	next    int64
+	expired bool
+}
+
+func (p *partition) hasRun() bool { return p.run.next > p.position }
+
+func (p *partition) inHand() bool { return p.answer != nil || p.hasRun() }
+
+// behind tells whether more is there already.
+func (p *partition) behind() bool {
+	return p.stuck == nil && !p.rest.Resting() && (p.inHand() || p.position < p.end)
+}
+
+// drained tells whether all was handed out that is there.
+func (p *partition) drained() bool { return p.end != unknown && p.position >= p.end && !p.inHand() }
+
+// due tells whether its leader may be asked.
+func (p *partition) due() bool { return p.stuck == nil && !p.rest.Resting() }
+
+// take hands out the next part of the run: up to n records, both limits being
+// above zero.
+func (p *partition) take(n int, bytes int64) source.Partition {
+	all := p.run.records
+	taken, next := 0, p.run.next
+	for ; taken < len(all) && taken < n && bytes > 0; taken++ {
+		bytes -= source.Size(all[taken : taken+1])
+	}
+	if taken < len(all) {
+		next = all[taken-1].Offset + 1
+	}
+	out := source.Partition{TopicID: p.TopicID, Partition: p.Partition, Records: all[:taken:taken]}
+	out.Acquired = offsets.Of(offsets.Range{First: p.position, Last: next - 1})
+	void := without(out.Acquired[0], out.Records)
+	if p.run.expired {
+		out.Expired = void
+	} else {
+		out.Gaps = void
+	}
+	p.position, p.run.records = next, all[taken:]
+	return out
+}
+
+// without is the offsets of r that no record has.
+func without(r offsets.Range, records []*source.Record) (void offsets.Set) {
+	next := r.First
+	for _, record := range records {
+		if next < record.Offset {
+			void = append(void, offsets.Range{First: next, Last: record.Offset - 1})
+		}
+		next = record.Offset + 1
+	}
+	if next <= r.Last {
+		void = append(void, offsets.Range{First: next, Last: r.Last})
+	}
+	return void
+}
+
+// rewind has everything from to on read again.
+func (p *partition) rewind(to int64) {
+	if to < p.position {
+		p.position, p.answer, p.run = to, nil, run{}
+	}
+}
+
+// resume is when p may be asked again, zero if it may now or never.
+func (p *partition) resume() time.Time {
+	if p.stuck != nil || !p.rest.Resting() {
+		return time.Time{}
+	}
+	return p.rest.Until
+}
