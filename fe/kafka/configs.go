@@ -23,6 +23,23 @@ const (
 	configRenew     = "share.renew.acknowledge.enable"
 )
 
+// configOfConsumers tells a broker that lists every setting that it knows, with
+// defaults, from one that lists those that were set.
+const configOfConsumers = "consumer.session.timeout.ms"
+
+// Wanted is what a job asks of its group. Zero values ask for what serves
+// exactly-once loads best: the longest-lived records, the widest window.
+type Wanted struct {
+	Lock            time.Duration // of an acquired record
+	DeliveryLimit   int
+	MaxRecordLocks  int // records of a partition in flight
+	ReadUncommitted bool
+}
+
+// defaultLock is asked for where the job asks for none: longer than most
+// commits take, shorter than anybody waits for the records of a dead task.
+const defaultLock = 30 * time.Second
+
 // Settings are what a share group runs with.
 type Settings struct {
 	Lock          time.Duration
@@ -32,46 +49,46 @@ type Settings struct {
 	Notes []string
 }
 
-// Configure sets the group up for exactly-once loads: records are read from
-// the pinned start, committed ones only, as often as the broker permits, and
-// locks last lock or the nearest that the broker permits. The group need not
-// exist. What the broker refuses becomes a note, except that an unreachable
-// broker is an error. It is safely repeated.
-func (c *Client) Configure(ctx context.Context, group string, lock time.Duration) (Settings, error) {
+// Configure sets the group up for exactly-once loads, from the pinned start on.
+// What the job asks for must be within the broker's limits; what it leaves open
+// becomes the nearest that they permit. The group need not exist. What the
+// broker refuses, or is too old to know, becomes a note, but not where the job
+// asked for it; an unreachable broker is an error. It is safely repeated.
+func (c *Client) Configure(ctx context.Context, group string, wanted Wanted) (Settings, error) {
 	broker, err := c.brokerConfigs(ctx)
 	if errors.Is(err, ErrUnreachable) {
 		return Settings{}, err
 	}
 	limits := brokerLimits(broker)
-	lock = min(max(lock, limits.minLock), limits.maxLock)
-	wanted := []config{
-		{configReset, "earliest"},
-		{configIsolation, "read_committed"},
-		{configLimit, strconv.Itoa(limits.maxDeliveries)},
-		{configLock, strconv.FormatInt(lock.Milliseconds(), 10)},
-		// A partition gives at most one window of records per round trip.
-		{configWindow, strconv.Itoa(limits.maxWindow)},
-		{configRenew, "true"},
+	configs, err := wanted.configs(limits)
+	if err != nil {
+		return Settings{}, err
 	}
 	current, err := c.groupConfigs(ctx, group)
 	if errors.Is(err, ErrUnreachable) {
 		return Settings{}, err
 	}
 	known := err == nil
+	_, complete := current[configOfConsumers]
 	out := Settings{Lock: limits.defaultLock, DeliveryLimit: limits.defaultDeliveries, MaxMembers: limits.maxMembers}
-	for _, want := range wanted {
+	for _, want := range configs {
 		has, listed := current[want.name]
-		// A broker before KIP-1240 renews always, has one window for all groups
-		// and lists neither.
-		if has == want.value || known && !listed && (want.name == configRenew || want.name == configWindow) {
+		switch {
+		case has == want.value, known && !listed && want.old:
 			continue
+		case complete && !listed:
+			err = errors.New("the broker does not know it")
+		default:
+			err = c.alterGroupConfigs(ctx, group, kmsg.IncrementalAlterConfigOpSet, want)
 		}
-		err := c.alterGroupConfigs(ctx, group, kmsg.IncrementalAlterConfigOpSet, want)
 		if errors.Is(err, ErrUnreachable) {
 			return Settings{}, err
 		}
 		if err != nil {
 			out.Notes = append(out.Notes, fmt.Sprintf("%s could not be set to %s and stays %s: %v", want.name, want.value, cmp.Or(has, "at its default"), err))
+		}
+		if err != nil && want.asked {
+			return Settings{}, errors.New(out.Notes[len(out.Notes)-1])
 		}
 	}
 	out.readBack(c.groupConfigs(ctx, group))
@@ -79,7 +96,46 @@ func (c *Client) Configure(ctx context.Context, group string, lock time.Duration
 }
 
 // config is one setting.
-type config struct{ name, value string }
+type config struct {
+	name, value string
+	// asked: the job did. old: brokers before KIP-1240, which do not list it,
+	// behave like that.
+	asked, old bool
+}
+
+// configs are the group's settings within the broker's limits.
+func (w Wanted) configs(l limits) ([]config, error) {
+	isolation := "read_committed"
+	if w.ReadUncommitted {
+		isolation = "read_uncommitted"
+	}
+	lock := w.Lock
+	if lock == 0 {
+		lock = min(max(defaultLock, l.minLock), l.maxLock)
+	}
+	configs := []config{
+		{name: configReset, value: "earliest"},
+		{name: configIsolation, value: isolation, asked: true},
+		{name: configLimit, value: strconv.Itoa(cmp.Or(w.DeliveryLimit, l.maxDeliveries)), asked: w.DeliveryLimit != 0},
+		{name: configLock, value: strconv.FormatInt(lock.Milliseconds(), 10), asked: w.Lock != 0},
+		// A partition gives at most one window of records per round trip.
+		{name: configWindow, value: strconv.Itoa(cmp.Or(w.MaxRecordLocks, l.maxWindow)), asked: w.MaxRecordLocks != 0, old: w.MaxRecordLocks == 0},
+		{name: configRenew, value: "true", old: true},
+	}
+	for _, limit := range []struct {
+		asked, low, high int64
+		config, broker   string
+	}{
+		{w.Lock.Milliseconds(), l.minLock.Milliseconds(), l.maxLock.Milliseconds(), configLock, "group.share.min.record.lock.duration.ms and group.share.max.record.lock.duration.ms"},
+		{int64(w.DeliveryLimit), int64(l.minDeliveries), int64(l.maxDeliveries), configLimit, "group.share.min.delivery.count.limit and group.share.max.delivery.count.limit"},
+		{int64(w.MaxRecordLocks), int64(l.minWindow), int64(l.maxWindow), configWindow, "group.share.min.partition.max.record.locks and group.share.max.partition.max.record.locks"},
+	} {
+		if limit.asked != 0 && (limit.asked < limit.low || limit.asked > limit.high) {
+			return nil, fmt.Errorf("%s = %d is outside of what the broker permits, %d to %d (its %s)", limit.config, limit.asked, limit.low, limit.high, limit.broker)
+		}
+	}
+	return configs, nil
+}
 
 // readBack replaces what was asked for by what the broker says.
 func (s *Settings) readBack(effective map[string]string, err error) {
@@ -93,10 +149,11 @@ func (s *Settings) readBack(effective map[string]string, err error) {
 
 // limits are what the broker gives by default and permits at most.
 type limits struct {
-	defaultLock, minLock, maxLock    time.Duration
-	defaultDeliveries, maxDeliveries int
-	maxMembers                       int
-	maxWindow                        int // records of a partition in flight
+	defaultLock, minLock, maxLock time.Duration
+	defaultDeliveries             int
+	minDeliveries, maxDeliveries  int
+	maxMembers                    int
+	minWindow, maxWindow          int // records of a partition in flight
 }
 
 // brokerLimits reads them off a broker's settings; Kafka's defaults for those
@@ -107,8 +164,10 @@ func brokerLimits(broker map[string]string) limits {
 		minLock:           duration(broker, "group.share.min.record.lock.duration.ms", 15*time.Second),
 		maxLock:           duration(broker, "group.share.max.record.lock.duration.ms", 60*time.Second),
 		defaultDeliveries: number(broker, "group.share.delivery.count.limit", 5),
+		minDeliveries:     number(broker, "group.share.min.delivery.count.limit", 2),
 		maxDeliveries:     number(broker, "group.share.max.delivery.count.limit", 10),
 		maxMembers:        number(broker, "group.share.max.size", 200),
+		minWindow:         number(broker, "group.share.min.partition.max.record.locks", 100),
 		maxWindow:         number(broker, "group.share.max.partition.max.record.locks", 4000),
 	}
 }

@@ -34,11 +34,11 @@ func walk(t *testing.T, brokers []string, topic string, partitions int32) {
 	c := dial(t, brokers, nil)
 	const group, member = "shoal-test-1", "3f9d6d61-5f0a-4b0e-8f0c-0a1b2c3d4e5f"
 
-	settings, err := c.Configure(ctx, group, 20*time.Second)
+	settings, err := c.Configure(ctx, group, kafka.Wanted{Lock: 20 * time.Second})
 	if err != nil || len(settings.Notes) != 0 || settings.Lock != 20*time.Second || settings.DeliveryLimit != 10 {
 		t.Fatalf("Configure = %+v, %v", settings, err)
 	}
-	if again, err := c.Configure(ctx, group, 20*time.Second); err != nil || again.Lock != settings.Lock {
+	if again, err := c.Configure(ctx, group, kafka.Wanted{Lock: 20 * time.Second}); err != nil || again.Lock != settings.Lock {
 		t.Fatalf("Configure again = %+v, %v", again, err)
 	}
 	starts := make(map[int32]int64)
@@ -94,6 +94,10 @@ func TestGroupOnFake(t *testing.T) {
 // What the ACLs forbid becomes a note; the job runs with what there is.
 func TestConfigureDenied(t *testing.T) {
 	cluster := fake(t, kfake.SeedTopics(1, "t"))
+	c := dial(t, cluster.ListenAddrs(), nil)
+	if _, err := c.Configure(t.Context(), "set up before", kafka.Wanted{Lock: 20 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
 	cluster.ControlKey(kmsg.IncrementalAlterConfigs.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		req := kreq.(*kmsg.IncrementalAlterConfigsRequest)
@@ -106,9 +110,31 @@ func TestConfigureDenied(t *testing.T) {
 		}
 		return resp, nil, true
 	})
-	settings, err := dial(t, cluster.ListenAddrs(), nil).Configure(t.Context(), "g", 20*time.Second)
-	if err != nil || len(settings.Notes) == 0 || settings.Lock != 30*time.Second || !strings.Contains(settings.Notes[0], "GROUP_AUTHORIZATION_FAILED") {
-		t.Errorf("Configure = %+v, %v; want notes and the broker's own lock of 30 s", settings, err)
+	settings, err := c.Configure(t.Context(), "set up before", kafka.Wanted{})
+	if err != nil || len(settings.Notes) != 1 || settings.Lock != 20*time.Second || !strings.Contains(settings.Notes[0], "GROUP_AUTHORIZATION_FAILED") {
+		t.Errorf("Configure = %+v, %v; want a note and the lock of 20 s as before", settings, err)
+	}
+	for group, wanted := range map[string]kafka.Wanted{
+		"new":           {}, // would read uncommitted records
+		"set up before": {Lock: 25 * time.Second},
+	} {
+		if settings, err := c.Configure(t.Context(), group, wanted); err == nil || !strings.Contains(err.Error(), "GROUP_AUTHORIZATION_FAILED") {
+			t.Errorf("Configure of group '%s' = %+v, %v; want an error: it would not be as asked", group, settings, err)
+		}
+	}
+}
+
+// What a job asks for beyond the broker's limits is refused, with both.
+func TestConfigureLimits(t *testing.T) {
+	c := dial(t, fake(t).ListenAddrs(), nil)
+	for setting, wanted := range map[string]kafka.Wanted{
+		"share.record.lock.duration.ms = 1000":    {Lock: time.Second},
+		"share.delivery.count.limit = 11":         {DeliveryLimit: 11},
+		"share.partition.max.record.locks = 9999": {MaxRecordLocks: 9999},
+	} {
+		if _, err := c.Configure(t.Context(), "g", wanted); err == nil || !strings.Contains(err.Error(), setting) || !strings.Contains(err.Error(), "group.share.max.") {
+			t.Errorf("Configure(%+v) = %v, want an error with %s and the broker's setting", wanted, err, setting)
+		}
 	}
 }
 

@@ -194,7 +194,12 @@ func (m *Manager) start(ctx context.Context, client *kafka.Client, id uint64) er
 	if job == nil || job.Started {
 		return nil
 	}
-	settings, err := client.Configure(ctx, job.Load.GroupId, lockDuration)
+	settings, err := client.Configure(ctx, job.Load.GroupId, kafka.Wanted{
+		Lock:            time.Duration(job.Load.ShareLockDurationMs) * time.Millisecond,
+		DeliveryLimit:   int(job.Load.ShareDeliveryLimit),
+		MaxRecordLocks:  int(job.Load.ShareMaxRecordLocks),
+		ReadUncommitted: job.Load.ReadUncommitted,
+	})
 	if err != nil {
 		return err
 	}

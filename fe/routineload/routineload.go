@@ -40,10 +40,6 @@ import (
 	"shoal/sql/ast"
 )
 
-// lockDuration is what a group's acquisition locks last where the broker
-// permits.
-const lockDuration = 30 * time.Second
-
 // Store is the replicated state: View reads it, Propose changes it. What the
 // state machine refuses is an error in the result.
 type Store interface {

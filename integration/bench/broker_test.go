@@ -73,7 +73,7 @@ func (t *topic) group(tb testing.TB) string {
 	group := fmt.Sprintf("%s-%d", t.name, t.groups.Add(1))
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	if _, err := client.Configure(ctx, group, time.Minute); err != nil {
+	if _, err := client.Configure(ctx, group, kafka.Wanted{Lock: time.Minute}); err != nil {
 		tb.Fatal(err)
 	}
 	starts := make(map[int32]int64)
