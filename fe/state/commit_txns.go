@@ -65,8 +65,10 @@ func (s *State) decide(req *frontendv1.CommitTxnRequest) decision {
 	if answer := s.jobs.CheckFence(req); answer != nil {
 		return decision{answer: answer}
 	}
-	if err := s.catalog.CheckWrite(req.TableId, req.SchemaVersion); err != nil {
-		return refused(frontendv1.Outcome_OUTCOME_ABORTED, err.Error())
+	for _, w := range writes(req) {
+		if err := s.catalog.CheckWrite(s.jobs.ByID(req.JobId).DatabaseId, w.TableId, w.SchemaVersion); err != nil {
+			return refused(frontendv1.Outcome_OUTCOME_ABORTED, err.Error())
+		}
 	}
 	d := s.judge(req)
 	if d.answer.Outcome != frontendv1.Outcome_OUTCOME_COMMITTED {
@@ -127,11 +129,23 @@ func (s *State) settle(req *frontendv1.CommitTxnRequest, d decision, index uint6
 	for i, p := range req.Partitions {
 		d.ledgers[i].Settle(p, index)
 	}
-	if req.Rowset != nil {
-		s.catalog.AddRowset(&raftlogv1.TableRowset{
-			TableId: req.TableId, Rowset: req.Rowset, TxnId: index, Label: req.Label,
-			JobId: req.JobId, Partitions: req.Partitions,
-		})
+	for _, w := range writes(req) {
+		if w.Rowset != nil {
+			s.catalog.AddRowset(&raftlogv1.TableRowset{
+				TableId: w.TableId, Rowset: w.Rowset, TxnId: index, Label: req.Label,
+				JobId: req.JobId, Partitions: req.Partitions,
+			})
+		}
 	}
 	s.jobs.Committed(req, d.answer, index)
+}
+
+// writes is the tables that a txn writes for, each with the schema that its
+// rows were made by: one, of which there may be no row, or those of a
+// multi-table job that get rows.
+func writes(req *frontendv1.CommitTxnRequest) []*frontendv1.TableRows {
+	if req.TableId == 0 {
+		return req.Tables
+	}
+	return []*frontendv1.TableRows{{TableId: req.TableId, SchemaVersion: req.SchemaVersion, Rowset: req.Rowset}}
 }

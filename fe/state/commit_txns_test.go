@@ -74,7 +74,7 @@ var commitRules = []commitRule{
 		req := c.txn(0, 1, [2]int64{0, 9})
 		req.SchemaVersion = 2
 		return req
-	}, outcome: aborted, reason: "no schema version 2", last: true},
+	}, outcome: aborted, reason: "the table's schema has changed", last: true},
 	{name: "other generation", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
 		req := c.txn(0, 1, [2]int64{0, 9})
 		req.Generation = 2

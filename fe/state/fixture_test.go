@@ -30,6 +30,7 @@ type cluster struct {
 	t *testing.T
 	*state.State
 	index                uint64
+	log                  []*raftlogv1.Command // as it was applied
 	database, table, job uint64
 	backend              uint64
 	tasks                []*raftlogv1.Task
@@ -60,6 +61,7 @@ func (c *cluster) do(cmd *raftlogv1.Command) state.Result {
 func (c *cluster) try(cmd *raftlogv1.Command) state.Result {
 	c.index++
 	cmd.AtMs = int64(c.index) * 1000
+	c.log = append(c.log, cmd)
 	return c.Apply(c.index, cmd)
 }
 
@@ -153,6 +155,26 @@ func createJob(databaseID, tableID uint64, name string) *raftlogv1.Command {
 		Job: &raftlogv1.Job{DatabaseId: databaseID, TableId: tableID, Name: name, User: "root", Load: &typesv1.RoutineLoad{
 			Mode: typesv1.RoutineLoad_MODE_SHARE_GROUP, Topic: "orders", MaxErrorNumber: 5, MaxFilterRatio: 1, MaxBatchRows: 200_000,
 			JobProperties: map[string]string{"format": "json", "load_mode": "share_group"}}}}}}
+}
+
+// multiTableJob makes a job that loads into all tables of a database.
+func multiTableJob(databaseID uint64, name string) *raftlogv1.Command {
+	cmd := createJob(databaseID, 0, name)
+	cmd.GetCreateRoutineLoad().Job.Load.MultiTable = true
+	return cmd
+}
+
+func alterTable(tableID uint64, from uint32, columns ...*typesv1.Column) *raftlogv1.Command {
+	return &raftlogv1.Command{Body: &raftlogv1.Command_AlterTable{AlterTable: &raftlogv1.AlterTable{TableId: tableID, FromVersion: from, Columns: columns}}}
+}
+
+// column is one of a table, a new one with id 0.
+func column(id int32, name string) *typesv1.Column {
+	return &typesv1.Column{FieldId: id, Name: name, Type: "int", Nullable: true}
+}
+
+func alterJob(c *raftlogv1.AlterRoutineLoad) *raftlogv1.Command {
+	return &raftlogv1.Command{Body: &raftlogv1.Command_AlterRoutineLoad{AlterRoutineLoad: c}}
 }
 
 func startJob(jobID uint64, partitions ...int32) *raftlogv1.Command {

@@ -3,6 +3,7 @@ package state_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -79,6 +80,9 @@ func drawCommand(t *rapid.T, s *state.State) *raftlogv1.Command {
 	case s.Table(s.Database("db").Id, "t") == nil:
 		return createTable(s.Database("db").Id, "t")
 	case s.JobByName(s.Database("db").Id, "j") == nil:
+		if rapid.Bool().Draw(t, "multi-table") {
+			return multiTableJob(s.Database("db").Id, "j")
+		}
 		return createJob(s.Database("db").Id, s.Table(s.Database("db").Id, "t").Id, "j")
 	}
 	job := s.JobByName(s.Database("db").Id, "j")
@@ -97,14 +101,14 @@ func drawAnything(t *rapid.T, s *state.State, job *raftlogv1.Job) *raftlogv1.Com
 		return drawSchedule(t, s, job)
 	case 1:
 		return &raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
-			JobId: job.Id, To: raftlogv1.JobState(rapid.Int32Range(1, 5).Draw(t, "to")), ReasonCode: 4, Reason: "r"}}}
+			JobId: job.Id, To: raftlogv1.JobState(rapid.Int32Range(1, 5).Draw(t, "to")), ReasonCode: 4, Reason: "r", Automatic: rapid.Bool().Draw(t, "automatic")}}}
 	case 2:
 		return &raftlogv1.Command{Body: &raftlogv1.Command_AddLedgers{AddLedgers: &raftlogv1.AddLedgers{JobId: job.Id, Starts: starts(1, 2)}}}
 	case 3:
 		return &raftlogv1.Command{Body: &raftlogv1.Command_ForgetVoids{ForgetVoids: &raftlogv1.ForgetVoids{
 			JobId: job.Id, ThroughIndex: rapid.Uint64Range(0, s.Applied()).Draw(t, "through")}}}
 	case 4:
-		return &raftlogv1.Command{Body: &raftlogv1.Command_SettleOffsets{SettleOffsets: &raftlogv1.SettleOffsets{JobId: job.Id, Generation: 1,
+		return &raftlogv1.Command{Body: &raftlogv1.Command_SettleOffsets{SettleOffsets: &raftlogv1.SettleOffsets{JobId: job.Id, Generation: job.Generation,
 			Partitions: []*typesv1.PartitionOffsets{drawOffsets(t, false)}}}}
 	case 5:
 		return rapid.SampledFrom([]*raftlogv1.Command{
@@ -113,15 +117,41 @@ func drawAnything(t *rapid.T, s *state.State, job *raftlogv1.Job) *raftlogv1.Com
 			{Body: &raftlogv1.Command_DropTable{DropTable: &raftlogv1.DropTable{TableId: job.TableId}}},
 			{Body: &raftlogv1.Command_DropBackend{DropBackend: &raftlogv1.DropBackend{BackendId: s.Backends()[0].Id + 1}}},
 			{Body: &raftlogv1.Command_RemoveJob{RemoveJob: &raftlogv1.RemoveJob{JobId: s.Jobs()[0].Id}}},
+			{Body: &raftlogv1.Command_RenameTable{RenameTable: &raftlogv1.RenameTable{TableId: job.TableId, Name: "other"}}},
+			{Body: &raftlogv1.Command_RenameDatabase{RenameDatabase: &raftlogv1.RenameDatabase{DatabaseId: job.DatabaseId, Name: "renamed"}}},
+			{Body: &raftlogv1.Command_TruncateTable{TruncateTable: &raftlogv1.TruncateTable{TableId: job.TableId}}},
+			drawAlterTable(s),
 			{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{Frontend: &raftlogv1.Frontend{Id: "fe", Host: "h"}}}},
 		}).Draw(t, "catalog")
+	case 6:
+		return drawAlter(t, job)
 	}
 	n := rapid.IntRange(1, 3).Draw(t, "txns")
 	var txns []*frontendv1.CommitTxnRequest
 	for range n {
-		txns = append(txns, drawTxn(t, job))
+		txns = append(txns, drawTxn(t, s, job))
 	}
 	return commitTxns(txns...)
+}
+
+// drawAlterTable adds a column to the table.
+func drawAlterTable(s *state.State) *raftlogv1.Command {
+	table := s.Table(s.Database("db").Id, "t")
+	newest := table.Schemas[len(table.Schemas)-1]
+	return alterTable(table.Id, newest.Version, append(slices.Clone(newest.Columns), column(0, fmt.Sprintf("c%d", newest.Version)))...)
+}
+
+// drawAlter pauses a job that is not PAUSED, and alters one that is.
+func drawAlter(t *rapid.T, job *raftlogv1.Job) *raftlogv1.Command {
+	if job.State != raftlogv1.JobState_JOB_STATE_PAUSED {
+		return &raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
+			JobId: job.Id, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: 100, Reason: "u"}}}
+	}
+	c := &raftlogv1.AlterRoutineLoad{JobId: job.Id, Load: job.Load, ReplaceLedgers: rapid.Bool().Draw(t, "replace")}
+	for _, p := range rapid.SliceOfNDistinct(rapid.Int32Range(0, 2), 0, 2, rapid.ID).Draw(t, "starts") {
+		c.Starts = append(c.Starts, &raftlogv1.LedgerStart{TopicId: topic, Partition: p, Start: rapid.Int64Range(0, 90).Draw(t, "start")})
+	}
+	return alterJob(c)
 }
 
 func drawSchedule(t *rapid.T, s *state.State, job *raftlogv1.Job) *raftlogv1.Command {
@@ -131,7 +161,8 @@ func drawSchedule(t *rapid.T, s *state.State, job *raftlogv1.Job) *raftlogv1.Com
 		case 0:
 			c.RemoveTaskIds = append(c.RemoveTaskIds, task.Id)
 		case 1:
-			c.Assignments = append(c.Assignments, &raftlogv1.TaskAssignment{TaskId: task.Id, BackendId: s.Backends()[0].Id})
+			c.Assignments = append(c.Assignments, &raftlogv1.TaskAssignment{TaskId: task.Id, BackendId: s.Backends()[0].Id,
+				TopicId: topic, Partitions: []int32{rapid.Int32Range(0, 5).Draw(t, "reads")}})
 		}
 	}
 	for range rapid.IntRange(1, 2).Draw(t, "new") {
@@ -140,17 +171,24 @@ func drawSchedule(t *rapid.T, s *state.State, job *raftlogv1.Job) *raftlogv1.Com
 	return &raftlogv1.Command{Body: &raftlogv1.Command_ScheduleTasks{ScheduleTasks: c}}
 }
 
-func drawTxn(t *rapid.T, job *raftlogv1.Job) *frontendv1.CommitTxnRequest {
+func drawTxn(t *rapid.T, s *state.State, job *raftlogv1.Job) *frontendv1.CommitTxnRequest {
 	task := rapid.SampledFrom(job.Tasks).Draw(t, "task")
 	number := task.LastNumber + rapid.Uint64Range(0, 2).Draw(t, "number")
 	req := &frontendv1.CommitTxnRequest{
 		JobId: job.Id, TaskId: task.Id, Epoch: task.Epoch, Number: number, Digest: []byte{rapid.Byte().Draw(t, "digest") % 2},
-		Label: fmt.Sprintf("l%d_%d_%d", task.Id, task.Epoch, number), TableId: job.TableId, SchemaVersion: 1, Generation: 1,
+		Label: fmt.Sprintf("l%d_%d_%d", task.Id, task.Epoch, number), TableId: job.TableId, SchemaVersion: 1, Generation: job.Generation,
 		Partitions: []*typesv1.PartitionOffsets{drawOffsets(t, true)},
 		Counters:   &typesv1.Counters{TotalRows: 10, LoadedRows: 9, ErrorRows: rapid.Int64Range(0, 1).Draw(t, "errors")},
 	}
 	if len(req.Partitions[0].Loaded) > 0 {
 		req.Rowset = &typesv1.Rowset{Path: req.Label, Rows: 9, Bytes: 90, SchemaVersion: 1}
+	}
+	if table := s.Table(s.Database("db").Id, "t"); table != nil {
+		req.SchemaVersion = table.Schemas[len(table.Schemas)-1].Version
+		if job.Load.MultiTable {
+			req.Tables = []*frontendv1.TableRows{{TableId: table.Id, SchemaVersion: req.SchemaVersion, Rowset: req.Rowset}}
+			req.SchemaVersion, req.Rowset = 0, nil
+		}
 	}
 	if req.Counters.ErrorRows > 0 {
 		req.ErrorRowset = &typesv1.Rowset{Path: "errors/" + req.Label, Rows: 1, Bytes: 10, SchemaVersion: 1}

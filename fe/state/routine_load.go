@@ -10,19 +10,66 @@ import (
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
-// createRoutineLoad makes a job that loads into a table that exists.
+// createRoutineLoad makes a job that loads into a table that exists, or into
+// all tables of a database.
 func (s *State) createRoutineLoad(c *raftlogv1.CreateRoutineLoad, atMs int64) (uint64, error) {
-	table := s.catalog.TableByID(c.GetJob().GetTableId())
-	if table == nil || table.DatabaseId != c.Job.DatabaseId {
-		return 0, fmt.Errorf("%w: id %d in database %d", catalog.ErrNoTable, c.GetJob().GetTableId(), c.GetJob().GetDatabaseId())
-	}
-	if err := ledger.CheckStarts(c.Job.Starts); err != nil {
-		return 0, err
+	if c.GetJob().GetLoad() == nil {
+		return 0, fmt.Errorf("%w: it has nothing to load", jobs.ErrIncomplete)
 	}
 	def := cow.Copy(c.Job)
-	def.DatabaseName = s.catalog.DatabaseByID(table.DatabaseId).Name
-	def.TableName = table.Name
+	var err error
+	if def.DatabaseName, def.TableName, err = s.target(def.DatabaseId, def.TableId, def.Load.MultiTable); err != nil {
+		return 0, err
+	}
+	if err := ledger.CheckStarts(def.Starts); err != nil {
+		return 0, err
+	}
 	return s.jobs.Create(def, c.GroupPrefix, atMs, s.cluster.NextID)
+}
+
+// target names what a job loads into; the table is "" for a multi-table job,
+// whose table id is 0.
+func (s *State) target(databaseID, tableID uint64, multiTable bool) (database, table string, err error) {
+	db := s.catalog.DatabaseByID(databaseID)
+	switch t := s.catalog.TableByID(tableID); {
+	case db == nil && multiTable:
+		return "", "", fmt.Errorf("%w: id %d", catalog.ErrNoDatabase, databaseID)
+	case multiTable && tableID == 0:
+		return db.Name, "", nil
+	case multiTable || t == nil || t.DatabaseId != databaseID:
+		return "", "", fmt.Errorf("%w: id %d in database %d", catalog.ErrNoTable, tableID, databaseID)
+	default:
+		return db.Name, t.Name, nil
+	}
+}
+
+// alterRoutineLoad replaces a job's definition. With starts, or for another
+// topic, a new generation of ledgers begins: no epoch that could commit to the
+// former is left.
+func (s *State) alterRoutineLoad(c *raftlogv1.AlterRoutineLoad) error {
+	before := s.jobs.ByID(c.GetJobId())
+	if before == nil {
+		return fmt.Errorf("%w: id %d", jobs.ErrNoJob, c.GetJobId())
+	}
+	tableID := before.TableId
+	if c.TableId != 0 {
+		tableID = c.TableId
+	}
+	_, tableName, err := s.target(before.DatabaseId, tableID, c.Load.GetMultiTable())
+	if err != nil {
+		return err
+	}
+	if err := ledger.CheckStarts(c.Starts); err != nil {
+		return err
+	}
+	job, err := s.jobs.Alter(c, tableName, s.cluster.NextID)
+	if err != nil {
+		return err
+	}
+	if job.Generation != before.Generation && job.Started {
+		s.ledgers.Restart(job.Id, job.Generation, c.Starts, c.ReplaceLedgers)
+	}
+	return nil
 }
 
 // startRoutineLoad opens the ledgers of a job whose group is set up.

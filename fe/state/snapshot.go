@@ -119,6 +119,8 @@ func (s *State) restore(record *raftlogv1.SnapshotRecord) error {
 		return s.catalog.RestoreTable(body.Table)
 	case *raftlogv1.SnapshotRecord_Rowset:
 		return s.catalog.RestoreRowset(body.Rowset)
+	case *raftlogv1.SnapshotRecord_File:
+		return s.catalog.RestoreFile(body.File)
 	case *raftlogv1.SnapshotRecord_Job:
 		return s.jobs.RestoreJob(body.Job)
 	case *raftlogv1.SnapshotRecord_ErrorRowset:

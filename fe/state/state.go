@@ -57,16 +57,36 @@ func (s *State) Apply(index uint64, cmd *raftlogv1.Command) Result {
 		return made(s.cluster.RegisterBackend(body.RegisterBackend.GetBackend(), cmd.AtMs))
 	case *raftlogv1.Command_DropBackend:
 		return Result{Err: s.cluster.DropBackend(body.DropBackend.GetBackendId())}
+	case *raftlogv1.Command_CommitTxns:
+		return s.commitTxns(body.CommitTxns, index, cmd.AtMs)
+	default:
+		return s.applyToCatalog(index, cmd)
+	}
+}
+
+// applyToCatalog carries out the commands on databases, tables and files.
+func (s *State) applyToCatalog(index uint64, cmd *raftlogv1.Command) Result {
+	switch body := cmd.Body.(type) {
 	case *raftlogv1.Command_CreateDatabase:
 		return made(s.catalog.CreateDatabase(body.CreateDatabase.GetName(), cmd.AtMs, s.cluster.NextID))
 	case *raftlogv1.Command_DropDatabase:
 		return Result{Err: s.catalog.DropDatabase(body.DropDatabase.GetName())}
 	case *raftlogv1.Command_CreateTable:
-		return made(s.catalog.CreateTable(body.CreateTable.GetTable(), cmd.AtMs, s.cluster.NextID))
+		return made(s.createTable(body.CreateTable, cmd.AtMs))
 	case *raftlogv1.Command_DropTable:
-		return Result{Err: s.catalog.DropTable(body.DropTable.GetTableId())}
-	case *raftlogv1.Command_CommitTxns:
-		return s.commitTxns(body.CommitTxns, index, cmd.AtMs)
+		return Result{Err: s.dropTable(body.DropTable.GetTableId())}
+	case *raftlogv1.Command_RenameDatabase:
+		return Result{Err: s.renameDatabase(body.RenameDatabase)}
+	case *raftlogv1.Command_RenameTable:
+		return Result{Err: s.renameTable(body.RenameTable)}
+	case *raftlogv1.Command_AlterTable:
+		return Result{Err: s.alterTable(body.AlterTable)}
+	case *raftlogv1.Command_TruncateTable:
+		return Result{Err: s.catalog.TruncateTable(body.TruncateTable.GetTableId(), index)}
+	case *raftlogv1.Command_CreateFile:
+		return made(s.catalog.CreateFile(body.CreateFile.GetFile(), s.cluster.NextID))
+	case *raftlogv1.Command_DropFile:
+		return Result{Err: s.catalog.DropFile(body.DropFile)}
 	default:
 		return s.applyToJob(index, cmd)
 	}
@@ -79,6 +99,8 @@ func (s *State) applyToJob(index uint64, cmd *raftlogv1.Command) Result {
 		return made(s.createRoutineLoad(body.CreateRoutineLoad, cmd.AtMs))
 	case *raftlogv1.Command_StartRoutineLoad:
 		return Result{Err: s.startRoutineLoad(body.StartRoutineLoad)}
+	case *raftlogv1.Command_AlterRoutineLoad:
+		return Result{Err: s.alterRoutineLoad(body.AlterRoutineLoad)}
 	case *raftlogv1.Command_ChangeJobState:
 		return Result{Err: s.jobs.ChangeState(body.ChangeJobState, cmd.AtMs, s.cluster.NextID)}
 	case *raftlogv1.Command_ScheduleTasks:

@@ -13,7 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"shoal/fe/state"
+	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 var record = flag.String("record", "", "write the fixtures of testdata/`release`, which must not exist")
@@ -83,7 +85,6 @@ func recordFixtures(t *testing.T, dir string) {
 	var log bytes.Buffer
 	s := state.New()
 	for i, cmd := range everyCommand(t) {
-		cmd.AtMs = int64(i+1) * 1000
 		options := protodelim.MarshalOptions{MarshalOptions: proto.MarshalOptions{Deterministic: true}}
 		if _, err := options.MarshalTo(&log, cmd); err != nil {
 			t.Fatal(err)
@@ -98,32 +99,71 @@ func recordFixtures(t *testing.T, dir string) {
 }
 
 // everyCommand is a log in which each command occurs, with a job that loads
-// and one that has been stopped at its end.
+// and a multi-table one that has been stopped at its end.
 func everyCommand(t *testing.T) []*raftlogv1.Command {
 	c := newCluster(t)
-	commands := []*raftlogv1.Command{
-		bootstrap(), registerBackend("be1"), createDatabase("db"), createTable(c.database, "t"), createJob(c.database, c.table, "j"), startJob(c.job, 0, 1),
-		{Body: &raftlogv1.Command_ScheduleTasks{ScheduleTasks: &raftlogv1.ScheduleTasks{JobId: c.job, Assignments: []*raftlogv1.TaskAssignment{
-			{BackendId: c.backend, MemberId: "m"}, {BackendId: c.backend, MemberId: "m"}}}}},
-		commitTxns(c.txn(0, 1, [2]int64{0, 9}), c.txn(1, 1, [2]int64{5, 14})),
-		commitTxns(withErrors(c.txn(1, 2, [2]int64{20, 29}), 2), c.void(0, 2, [2]int64{10, 11})),
-		{Body: &raftlogv1.Command_AddLedgers{AddLedgers: &raftlogv1.AddLedgers{JobId: c.job, Starts: starts(2)}}},
-		{Body: &raftlogv1.Command_ForgetVoids{ForgetVoids: &raftlogv1.ForgetVoids{JobId: c.job, ThroughIndex: 9}}},
-		{Body: &raftlogv1.Command_SettleOffsets{SettleOffsets: &raftlogv1.SettleOffsets{JobId: c.job, Generation: 1, Partitions: c.void(0, 1, [2]int64{40, 41}).Partitions}}},
-		{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{Frontend: &raftlogv1.Frontend{Id: "fe1", Host: "127.0.0.1"}}}},
-		registerBackend("be2"),
-		{Body: &raftlogv1.Command_DropBackend{DropBackend: &raftlogv1.DropBackend{BackendId: c.backend}}},
-		createJob(c.database, c.table, "stopped"), createTable(c.database, "u"), createDatabase("e"),
-		{Body: &raftlogv1.Command_DropDatabase{DropDatabase: &raftlogv1.DropDatabase{Name: "e"}}},
+	c.do(commitTxns(c.txn(0, 1, [2]int64{0, 9}), c.txn(1, 1, [2]int64{5, 14})))
+	c.do(commitTxns(withErrors(c.txn(1, 2, [2]int64{20, 29}), 2), c.void(0, 2, [2]int64{10, 11})))
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_AddLedgers{AddLedgers: &raftlogv1.AddLedgers{JobId: c.job, Starts: starts(2)}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_ForgetVoids{ForgetVoids: &raftlogv1.ForgetVoids{JobId: c.job, ThroughIndex: 9}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_SettleOffsets{SettleOffsets: &raftlogv1.SettleOffsets{
+		JobId: c.job, Generation: 1, Partitions: c.void(0, 1, [2]int64{40, 41}).Partitions}}})
+	c.changeCatalog()
+	c.alterAndResume()
+	other := c.do(registerBackend("be2")).ID
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{Frontend: &raftlogv1.Frontend{Id: "fe1", Host: "127.0.0.1"}}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropBackend{DropBackend: &raftlogv1.DropBackend{BackendId: other}}})
+	c.loadIntoAll()
+	removed := c.do(createJob(c.database, c.table, "removed")).ID
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RemoveJob{RemoveJob: &raftlogv1.RemoveJob{JobId: removed}}})
+	return c.log
+}
+
+// changeCatalog makes, changes and drops databases, tables and files.
+func (c *cluster) changeCatalog() {
+	u := c.do(createTable(c.database, "u")).ID
+	e := c.do(createDatabase("e")).ID
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RenameDatabase{RenameDatabase: &raftlogv1.RenameDatabase{DatabaseId: e, Name: "f"}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropDatabase{DropDatabase: &raftlogv1.DropDatabase{Name: "f"}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RenameTable{RenameTable: &raftlogv1.RenameTable{TableId: u, Name: "v"}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_TruncateTable{TruncateTable: &raftlogv1.TruncateTable{TableId: u}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropTable{DropTable: &raftlogv1.DropTable{TableId: u}}})
+	c.do(alterTable(c.table, 1, column(1, "id"), column(0, "b")))
+	for _, name := range []string{"ca.pem", "dropped.pem"} {
+		c.do(&raftlogv1.Command{Body: &raftlogv1.Command_CreateFile{CreateFile: &raftlogv1.CreateFile{File: &raftlogv1.File{
+			DatabaseId: c.database, Catalog: "kafka", Name: name, Content: []byte("x"), Md5: "9dd4e461268c8034f5c8564e155c67a6", Size: 1}}}})
 	}
-	last := c.tasks[1].Epoch // ids go on from here: backend, two jobs, ...
-	stopped, dropped := last+2, last+3
-	return append(commands,
-		&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{JobId: stopped, To: raftlogv1.JobState_JOB_STATE_STOPPED}}},
-		&raftlogv1.Command{Body: &raftlogv1.Command_DropTable{DropTable: &raftlogv1.DropTable{TableId: dropped}}},
-		createJob(c.database, c.table, "removed"),
-		&raftlogv1.Command{Body: &raftlogv1.Command_RemoveJob{RemoveJob: &raftlogv1.RemoveJob{JobId: last + 5}}},
-	)
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropFile{DropFile: &raftlogv1.DropFile{DatabaseId: c.database, Catalog: "kafka", Name: "dropped.pem"}}})
+}
+
+// alterAndResume gives the job a new generation in classic mode, and resumes it
+// by itself once.
+func (c *cluster) alterAndResume() {
+	c.changeJob(raftlogv1.JobState_JOB_STATE_PAUSED)
+	load := altered(c, func(l *typesv1.RoutineLoad) { l.Mode = typesv1.RoutineLoad_MODE_CLASSIC })
+	c.do(alterJob(&raftlogv1.AlterRoutineLoad{JobId: c.job, Load: load, Starts: []*raftlogv1.LedgerStart{{TopicId: topic, Partition: 0, Start: 35}}}))
+	c.changeJob(raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE)
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
+		JobId: c.job, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: 103, Reason: "does not fit"}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
+		JobId: c.job, From: raftlogv1.JobState_JOB_STATE_PAUSED, To: raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE, Automatic: true}}})
+	task := c.JobByID(c.job).Tasks[0]
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_ScheduleTasks{ScheduleTasks: &raftlogv1.ScheduleTasks{JobId: c.job, Assignments: []*raftlogv1.TaskAssignment{
+		{TaskId: task.Id, BackendId: c.backend, TopicId: topic, Partitions: []int32{0, 1, 2}}}}}})
+}
+
+// loadIntoAll has a multi-table job load once, and stops it.
+func (c *cluster) loadIntoAll() {
+	c.job = c.do(multiTableJob(c.database, "all")).ID
+	c.do(startJob(c.job, 0))
+	c.schedule(1)
+	req := c.txn(0, 1, [2]int64{0, 9})
+	req.Tables = []*frontendv1.TableRows{{TableId: c.table, SchemaVersion: 2, Rowset: req.Rowset}}
+	req.TableId, req.SchemaVersion, req.Rowset = 0, 0, nil
+	if a := c.commit(req); a.Outcome != committed {
+		c.t.Fatalf("multi-table txn: %v", a)
+	}
+	c.changeJob(raftlogv1.JobState_JOB_STATE_STOPPED)
 }
 
 // TestFixturesHaveEveryCommand keeps the fixtures of the newest release whole:

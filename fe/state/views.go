@@ -41,6 +41,15 @@ func (s *State) Tables(databaseID uint64) []*raftlogv1.Table { return s.catalog.
 // became visible; Table.Version is its number.
 func (s *State) Rowsets(tableID uint64) []*raftlogv1.TableRowset { return s.catalog.Rowsets(tableID) }
 
+// File is the file of that catalog and name in a database, nil if there is
+// none.
+func (s *State) File(databaseID uint64, catalog, name string) *raftlogv1.File {
+	return s.catalog.File(databaseID, catalog, name)
+}
+
+// Files of a database, ordered by id.
+func (s *State) Files(databaseID uint64) []*raftlogv1.File { return s.catalog.Files(databaseID) }
+
 // Jobs are ordered by id, ended ones included.
 func (s *State) Jobs() []*raftlogv1.Job { return s.jobs.All() }
 

@@ -30,6 +30,17 @@ func request(number uint64) *frontendv1.CommitTxnRequest {
 	}
 }
 
+// multiTable is a good one with the same rows in two tables.
+func multiTable(number uint64) *frontendv1.CommitTxnRequest {
+	r := request(number)
+	r.TableId, r.SchemaVersion, r.Rowset = 0, 0, nil
+	r.Tables = []*frontendv1.TableRows{
+		{TableId: 4, SchemaVersion: 5, Rowset: &typesv1.Rowset{Path: "4/1_2_3.parquet", Rows: 3, Bytes: 30, SchemaVersion: 5}},
+		{TableId: 6, SchemaVersion: 1, Rowset: &typesv1.Rowset{Path: "6/1_2_3.parquet", Rows: 5, Bytes: 50, SchemaVersion: 1}},
+	}
+	return r
+}
+
 func TestValidate(t *testing.T) {
 	if err := txn.Validate(request(1)); err != nil {
 		t.Fatalf("Validate of a good request = %v", err)
@@ -41,7 +52,13 @@ func TestValidate(t *testing.T) {
 		JobId: 1, TaskId: 2, Epoch: 3, Number: 1, Digest: make([]byte, 32), Label: "1_2_3", TableId: 4, SchemaVersion: 5, Generation: 1,
 		Partitions: []*typesv1.PartitionOffsets{{TopicId: []byte("0123456789abcdef"), Void: []*typesv1.OffsetRange{{First: 0, Last: 9}}}},
 	}
-	for name, good := range map[string]*frontendv1.CommitTxnRequest{"several rows a message": fewer, "voids alone": voids} {
+	voidsOfMany := &frontendv1.CommitTxnRequest{
+		JobId: 1, TaskId: 2, Epoch: 3, Number: 1, Digest: make([]byte, 32), Label: "1_2_3", Generation: 1,
+		Partitions: []*typesv1.PartitionOffsets{{TopicId: []byte("0123456789abcdef"), Void: []*typesv1.OffsetRange{{First: 0, Last: 9}}}},
+	}
+	for name, good := range map[string]*frontendv1.CommitTxnRequest{
+		"several rows a message": fewer, "voids alone": voids, "several tables": multiTable(1), "voids alone of a multi-table job": voidsOfMany,
+	} {
 		if err := txn.Validate(good); err != nil {
 			t.Errorf("%s: Validate = %v", name, err)
 		}
@@ -65,6 +82,7 @@ func TestValidate(t *testing.T) {
 		"rows of no records": func(r *frontendv1.CommitTxnRequest) {
 			r.Partitions[0].Loaded, r.Partitions[0].Void = nil, []*typesv1.OffsetRange{{First: 0, Last: 9}}
 		},
+		"no table":             func(r *frontendv1.CommitTxnRequest) { r.TableId = 0 },
 		"one file for both":    func(r *frontendv1.CommitTxnRequest) { r.ErrorRowset.Path = r.Rowset.Path },
 		"path too deep":        func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1/1_2_3.parquet" },
 		"no parquet":           func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1_2_3" },
@@ -77,6 +95,22 @@ func TestValidate(t *testing.T) {
 		"reversed range":       func(r *frontendv1.CommitTxnRequest) { r.Partitions[0].Loaded[0].Last = -1 },
 	} {
 		r := request(1)
+		spoil(r)
+		if err := txn.Validate(r); !errors.Is(err, txn.ErrMalformed) {
+			t.Errorf("%s: Validate = %v, want ErrMalformed", name, err)
+		}
+	}
+	for name, spoil := range map[string]func(*frontendv1.CommitTxnRequest){
+		"table twice":          func(r *frontendv1.CommitTxnRequest) { r.Tables[1].TableId = 4 },
+		"file twice":           func(r *frontendv1.CommitTxnRequest) { r.Tables[1].Rowset.Path = r.Tables[0].Rowset.Path },
+		"rows beside tables":   func(r *frontendv1.CommitTxnRequest) { r.Rowset = request(1).Rowset },
+		"one table and a list": func(r *frontendv1.CommitTxnRequest) { r.TableId, r.SchemaVersion = 4, 5 },
+		"table without rows":   func(r *frontendv1.CommitTxnRequest) { r.Tables[1].Rowset = nil },
+		"other version":        func(r *frontendv1.CommitTxnRequest) { r.Tables[1].Rowset.SchemaVersion = 6 },
+		"no table":             func(r *frontendv1.CommitTxnRequest) { r.Tables[0] = nil },
+		"sum of the tables":    func(r *frontendv1.CommitTxnRequest) { r.Tables[0].Rowset.Rows++ },
+	} {
+		r := multiTable(1)
 		spoil(r)
 		if err := txn.Validate(r); !errors.Is(err, txn.ErrMalformed) {
 			t.Errorf("%s: Validate = %v, want ErrMalformed", name, err)

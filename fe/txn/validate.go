@@ -29,8 +29,12 @@ func Validate(req *frontendv1.CommitTxnRequest) error {
 
 func validateNames(req *frontendv1.CommitTxnRequest) error {
 	switch {
-	case req.GetJobId() == 0, req.TaskId == 0, req.Epoch == 0, req.Number == 0, req.TableId == 0, req.SchemaVersion == 0, req.Generation == 0:
-		return errors.New("job, task, epoch, number, table, schema version and generation begin at 1")
+	case req.GetJobId() == 0, req.TaskId == 0, req.Epoch == 0, req.Number == 0, req.Generation == 0:
+		return errors.New("job, task, epoch, number and generation begin at 1")
+	case (req.TableId == 0) != (req.SchemaVersion == 0):
+		return errors.New("table and schema version begin at 1, and a multi-table job's txn has neither")
+	case req.TableId == 0 && req.Rowset != nil, req.TableId != 0 && len(req.Tables) > 0:
+		return errors.New("rows are those of one table, or of a list of tables")
 	case len(req.Digest) != sha256.Size:
 		return fmt.Errorf("the digest has %d bytes, SHA-256 has %d", len(req.Digest), sha256.Size)
 	case req.Label == "":
@@ -43,14 +47,18 @@ func validateNames(req *frontendv1.CommitTxnRequest) error {
 // settled and lost.
 func validateCounters(req *frontendv1.CommitTxnRequest) error {
 	c := req.GetCounters()
+	rows := req.Rowset.GetRows()
+	for _, t := range req.Tables {
+		rows += t.GetRowset().GetRows()
+	}
 	switch {
 	case c.GetTotalRows() < 0, c.GetLoadedRows() < 0, c.GetErrorRows() < 0, c.GetUnselectedRows() < 0, c.GetEmptyMessages() < 0, c.GetReceivedBytes() < 0:
 		return errors.New("a counter is negative")
 	case c.GetTotalRows() != c.GetLoadedRows()+c.GetErrorRows()+c.GetUnselectedRows():
 		return fmt.Errorf("%d rows are not the sum of %d loaded, %d error and %d unselected rows",
 			c.GetTotalRows(), c.GetLoadedRows(), c.GetErrorRows(), c.GetUnselectedRows())
-	case c.GetLoadedRows() != req.Rowset.GetRows():
-		return fmt.Errorf("%d rows are loaded, the rowset has %d", c.GetLoadedRows(), req.Rowset.GetRows())
+	case c.GetLoadedRows() != rows:
+		return fmt.Errorf("%d rows are loaded, the files have %d", c.GetLoadedRows(), rows)
 	case c.GetErrorRows() != req.ErrorRowset.GetRows():
 		return fmt.Errorf("%d rows are in error, the error rowset has %d", c.GetErrorRows(), req.ErrorRowset.GetRows())
 	}
@@ -58,7 +66,8 @@ func validateCounters(req *frontendv1.CommitTxnRequest) error {
 }
 
 func validateFiles(req *frontendv1.CommitTxnRequest) error {
-	for _, file := range []*typesv1.Rowset{req.Rowset, req.ErrorRowset} {
+	paths := make(map[string]bool)
+	for _, file := range append([]*typesv1.Rowset{req.Rowset, req.ErrorRowset}, rowsets(req.Tables)...) {
 		if file == nil {
 			continue
 		}
@@ -68,13 +77,36 @@ func validateFiles(req *frontendv1.CommitTxnRequest) error {
 		if err := warehouse.CheckPath(file.Path); err != nil {
 			return err
 		}
+		if paths[file.Path] {
+			return fmt.Errorf("file %s is there twice", file.Path)
+		}
+		paths[file.Path] = true
 	}
-	switch {
-	case req.Rowset == nil:
-	case req.Rowset.SchemaVersion != req.SchemaVersion:
+	if req.Rowset != nil && req.Rowset.SchemaVersion != req.SchemaVersion {
 		return fmt.Errorf("the rowset has schema version %d, the txn %d", req.Rowset.SchemaVersion, req.SchemaVersion)
-	case req.Rowset.Path == req.ErrorRowset.GetPath():
-		return fmt.Errorf("rows and error rows are in one file, %s", req.Rowset.Path)
+	}
+	return validateTables(req.Tables)
+}
+
+func rowsets(tables []*frontendv1.TableRows) []*typesv1.Rowset {
+	files := make([]*typesv1.Rowset, len(tables))
+	for i, t := range tables {
+		files[i] = t.GetRowset()
+	}
+	return files
+}
+
+// validateTables wants each table of a multi-table job once, with rows.
+func validateTables(tables []*frontendv1.TableRows) error {
+	seen := make(map[uint64]bool, len(tables))
+	for _, t := range tables {
+		switch {
+		case t.GetTableId() == 0, t.SchemaVersion == 0, t.Rowset == nil, t.Rowset.SchemaVersion != t.SchemaVersion:
+			return fmt.Errorf("table %d has no rows of its schema version %d", t.GetTableId(), t.GetSchemaVersion())
+		case seen[t.TableId]:
+			return fmt.Errorf("table %d is there twice", t.TableId)
+		}
+		seen[t.TableId] = true
 	}
 	return nil
 }

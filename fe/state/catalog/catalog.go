@@ -1,11 +1,14 @@
 // Package catalog is the part of the replicated state that holds databases,
-// tables, their schemas and the rowsets that a table consists of.
+// tables, their schemas and the rowsets that a table consists of, and the files
+// that CREATE FILE keeps.
 //
 // Names are case-sensitive, as Doris's are by default. A table has a list of
 // rowsets, in the order in which they became visible, and a version: the log
-// index of the last change of the list. Lists only grow at their end, so a
-// reader's slice is a version that stays what it is, without a copy. Messages
-// are replaced and never changed. Pure, like all of the replicated state.
+// index of the last change of the list. Lists only grow at their end, or are
+// begun anew, so a reader's slice is a version that stays what it is, without a
+// copy. A column is its field id: names and types of it change, and no id
+// is given twice. Messages are replaced and never changed. Pure, like all of
+// the replicated state.
 package catalog
 
 import (
@@ -29,6 +32,10 @@ var (
 	// ErrBadTable is for tables without name, or without exactly one schema
 	// with columns.
 	ErrBadTable = errors.New("bad table definition")
+	// ErrSchemaChanged is for rows that were made by another schema version
+	// than the newest, and for changes that were made from one: both may be made
+	// again.
+	ErrSchemaChanged = errors.New("the table's schema has changed")
 )
 
 type tableName struct {
@@ -36,11 +43,12 @@ type tableName struct {
 	name       string
 }
 
-// A Catalog is databases, tables and rowsets.
+// A Catalog is databases, tables, rowsets and files.
 type Catalog struct {
 	databases map[uint64]*raftlogv1.Database
 	tables    map[uint64]*raftlogv1.Table
 	rowsets   map[uint64][]*raftlogv1.TableRowset // by table
+	files     map[fileName]*raftlogv1.File
 
 	databaseIDs map[string]uint64
 	tableIDs    map[tableName]uint64
@@ -52,6 +60,7 @@ func New() *Catalog {
 		databases:   map[uint64]*raftlogv1.Database{},
 		tables:      map[uint64]*raftlogv1.Table{},
 		rowsets:     map[uint64][]*raftlogv1.TableRowset{},
+		files:       map[fileName]*raftlogv1.File{},
 		databaseIDs: map[string]uint64{},
 		tableIDs:    map[tableName]uint64{},
 	}
@@ -70,8 +79,8 @@ func (c *Catalog) CreateDatabase(name string, atMs int64, nextID func() uint64) 
 	return d.Id, nil
 }
 
-// DropDatabase removes a database with all its tables, as Doris does. Jobs
-// that load into them are the scheduler's to cancel.
+// DropDatabase removes a database with all its tables and files, as Doris
+// does. Jobs that load into them are the scheduler's to cancel.
 func (c *Catalog) DropDatabase(name string) error {
 	id, ok := c.databaseIDs[name]
 	if !ok {
@@ -79,6 +88,9 @@ func (c *Catalog) DropDatabase(name string) error {
 	}
 	for _, t := range c.Tables(id) {
 		c.removeTable(t)
+	}
+	for _, f := range c.Files(id) {
+		delete(c.files, nameOf(f))
 	}
 	delete(c.databases, id)
 	delete(c.databaseIDs, name)
@@ -120,19 +132,17 @@ func (c *Catalog) DropTable(id uint64) error {
 	return nil
 }
 
-// CheckWrite tells why rows of a schema version can't be added to a table, nil
-// if they can.
-func (c *Catalog) CheckWrite(tableID uint64, schemaVersion uint32) error {
+// CheckWrite tells why rows of a schema version can't be added to a table of a
+// database, nil if they can. Only the newest version is written.
+func (c *Catalog) CheckWrite(databaseID, tableID uint64, schemaVersion uint32) error {
 	t, ok := c.tables[tableID]
-	if !ok {
+	if !ok || t.DatabaseId != databaseID {
 		return fmt.Errorf("%w: id %d was dropped", ErrNoTable, tableID)
 	}
-	for _, s := range t.Schemas {
-		if s.Version == schemaVersion {
-			return nil
-		}
+	if newest := t.Schemas[len(t.Schemas)-1].Version; schemaVersion != newest {
+		return fmt.Errorf("%w: table %s has schema version %d, the rows are of version %d", ErrSchemaChanged, t.Name, newest, schemaVersion)
 	}
-	return fmt.Errorf("%w: table %s has no schema version %d", ErrBadTable, t.Name, schemaVersion)
+	return nil
 }
 
 // AddRowset makes a rowset visible in a table that CheckWrite passed. It takes

@@ -105,14 +105,17 @@ func TestRowsets(t *testing.T) {
 	c, next := catalog.New(), ids()
 	db, _ := c.CreateDatabase("d", 1, next)
 	id, _ := c.CreateTable(definition(db, "t"), 1, next)
-	if err := c.CheckWrite(id, 1); err != nil {
+	if err := c.CheckWrite(db, id, 1); err != nil {
 		t.Errorf("CheckWrite = %v", err)
 	}
-	if err := c.CheckWrite(id, 2); !errors.Is(err, catalog.ErrBadTable) {
-		t.Errorf("CheckWrite of an unknown version = %v, want ErrBadTable", err)
+	if err := c.CheckWrite(db, id, 2); !errors.Is(err, catalog.ErrSchemaChanged) {
+		t.Errorf("CheckWrite of another version = %v, want ErrSchemaChanged", err)
 	}
-	if err := c.CheckWrite(99, 1); !errors.Is(err, catalog.ErrNoTable) {
+	if err := c.CheckWrite(db, 99, 1); !errors.Is(err, catalog.ErrNoTable) {
 		t.Errorf("CheckWrite of an unknown table = %v, want ErrNoTable", err)
+	}
+	if err := c.CheckWrite(db+1, id, 1); !errors.Is(err, catalog.ErrNoTable) {
+		t.Errorf("CheckWrite of another database's table = %v, want ErrNoTable", err)
 	}
 	table := c.TableByID(id)
 	for txn := uint64(10); txn < 20; txn++ {

@@ -17,6 +17,7 @@ func (c *Catalog) Clone() *Catalog {
 		databases:   maps.Clone(c.databases),
 		tables:      maps.Clone(c.tables),
 		rowsets:     maps.Clone(c.rowsets),
+		files:       maps.Clone(c.files),
 		databaseIDs: maps.Clone(c.databaseIDs),
 		tableIDs:    maps.Clone(c.tableIDs),
 	}
@@ -24,7 +25,7 @@ func (c *Catalog) Clone() *Catalog {
 
 // Len is how many records a snapshot has of c.
 func (c *Catalog) Len() int {
-	n := len(c.databases) + len(c.tables)
+	n := len(c.databases) + len(c.tables) + len(c.files)
 	for _, list := range c.rowsets {
 		n += len(list)
 	}
@@ -32,7 +33,7 @@ func (c *Catalog) Len() int {
 }
 
 // Records yields c as snapshots keep it, in the only order that Restore takes:
-// databases by id, tables by id, rowsets by table and version.
+// databases by id, tables by id, rowsets by table and version, files by id.
 func (c *Catalog) Records(yield func(*raftlogv1.SnapshotRecord) bool) {
 	for _, id := range slices.Sorted(maps.Keys(c.databases)) {
 		if !yield(&raftlogv1.SnapshotRecord{Body: &raftlogv1.SnapshotRecord_Database{Database: c.databases[id]}}) {
@@ -51,9 +52,14 @@ func (c *Catalog) Records(yield func(*raftlogv1.SnapshotRecord) bool) {
 			}
 		}
 	}
+	for _, f := range c.allFiles() {
+		if !yield(&raftlogv1.SnapshotRecord{Body: &raftlogv1.SnapshotRecord_File{File: f}}) {
+			return
+		}
+	}
 }
 
-// RestoreDatabase adds a database from a snapshot. Errors of the three say
+// RestoreDatabase adds a database from a snapshot. Errors of the four say
 // what in the record can't be true.
 func (c *Catalog) RestoreDatabase(d *raftlogv1.Database) error {
 	if c.databases[d.Id] != nil || c.Database(d.Name) != nil || d.Name == "" {

@@ -7,8 +7,11 @@ import (
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
-// Doris's reason codes that the state machine itself gives (InternalErrorCode).
+// Doris's reason codes that the state machine knows (InternalErrorCode). Jobs
+// that are PAUSED with them wait for a person.
 const (
+	// ReasonManualPause is a user's PAUSE.
+	ReasonManualPause = 100
 	// ReasonTooManyErrors pauses a job whose bad rows exceed its limits.
 	ReasonTooManyErrors = 102
 	// ReasonCannotResume pauses a job until a person has looked: resuming it
@@ -29,7 +32,12 @@ func (j *Jobs) ChangeState(c *raftlogv1.ChangeJobState, atMs int64, nextID func(
 	}
 	switch c.To {
 	case raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE:
-		j.put(resumed(job, nextID))
+		if c.Automatic {
+			if err := checkAutomatic(job); err != nil {
+				return err
+			}
+		}
+		j.put(resumed(job, c.Automatic, atMs, nextID))
 	case raftlogv1.JobState_JOB_STATE_PAUSED:
 		if job.State == c.To {
 			return TransitionError{job.State, c.To}
@@ -48,8 +56,9 @@ func (j *Jobs) ChangeState(c *raftlogv1.ChangeJobState, atMs int64, nextID func(
 // resumed is job waiting for its tasks to be placed again. Their epochs are
 // raised here already, so that what ran before the pause cannot commit between
 // the resumption and the new placement.
-func resumed(job *raftlogv1.Job, nextID func() uint64) *raftlogv1.Job {
+func resumed(job *raftlogv1.Job, automatic bool, atMs int64, nextID func() uint64) *raftlogv1.Job {
 	job = cow.Copy(job)
+	countResume(job, automatic, atMs)
 	job.State = raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE
 	job.ReasonCode, job.Reason, job.PausedMs = 0, "", 0
 	job.WindowRows, job.WindowErrors, job.ErrorsAfterResume = 0, 0, 0

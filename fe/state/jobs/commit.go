@@ -58,6 +58,8 @@ func (j *Jobs) CheckFence(req *frontendv1.CommitTxnRequest) *frontendv1.CommitTx
 		return answer(frontendv1.Outcome_OUTCOME_FENCED, "job %s loads generation %d, asked was %d", job.Name, job.Generation, req.Generation)
 	case req.TableId != job.TableId:
 		return answer(frontendv1.Outcome_OUTCOME_ABORTED, "job %s loads into table %d, asked was %d", job.Name, job.TableId, req.TableId)
+	case len(req.Tables) > 0 && !job.Load.MultiTable:
+		return answer(frontendv1.Outcome_OUTCOME_ABORTED, "job %s loads into table %d only", job.Name, job.TableId)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"shoal/fe/state/cow"
 	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // Create makes a job that waits for its start; its id is taken from nextID,
@@ -20,7 +21,7 @@ func (j *Jobs) Create(def *raftlogv1.Job, prefix string, atMs int64, nextID func
 	if other := j.ByName(def.DatabaseId, def.Name); other != nil {
 		return 0, fmt.Errorf("%w: %s has id %d and is %s", ErrNameInUse, def.Name, other.Id, StateName(other.State))
 	}
-	if err := j.checkGroup(def, prefix); err != nil {
+	if err := j.checkGroup(0, def.Load, prefix); err != nil {
 		return 0, err
 	}
 	job := &raftlogv1.Job{
@@ -38,18 +39,17 @@ func (j *Jobs) Create(def *raftlogv1.Job, prefix string, atMs int64, nextID func
 }
 
 // checkGroup refuses a group id of the user's that is, or could become,
-// another job's.
-func (j *Jobs) checkGroup(def *raftlogv1.Job, prefix string) error {
-	if !def.Load.GroupIdGiven {
+// another job's than the one of that id.
+func (j *Jobs) checkGroup(id uint64, load *typesv1.RoutineLoad, prefix string) error {
+	if !load.GroupIdGiven {
 		return nil
 	}
-	group := def.Load.GroupId
-	if prefix != "" && strings.HasPrefix(group, prefix) {
+	if prefix != "" && strings.HasPrefix(load.GroupId, prefix) {
 		return fmt.Errorf("%w: ids beginning with %s are kept for jobs of this cluster", ErrGroupInUse, prefix)
 	}
 	for _, other := range j.All() {
-		if !Ended(other.State) && other.Load.GroupId == group {
-			return fmt.Errorf("%w: %s is the group of job %s, id %d", ErrGroupInUse, group, other.Name, other.Id)
+		if other.Id != id && !Ended(other.State) && other.Load.GroupId == load.GroupId {
+			return fmt.Errorf("%w: %s is the group of job %s, id %d", ErrGroupInUse, load.GroupId, other.Name, other.Id)
 		}
 	}
 	return nil

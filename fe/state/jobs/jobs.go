@@ -4,8 +4,9 @@
 //
 // A job moves through Doris's states (NEED_SCHEDULE, RUNNING, PAUSED, STOPPED,
 // CANCELLED). Its tasks are replicated with their epochs: an epoch is raised
-// whenever a task is placed anew and when its job is resumed, and never comes
-// again, so that a txn of an earlier placement is known by it. Of every task
+// whenever a task is placed anew, when its job is resumed or altered, and when
+// a table changes that it was given, and never comes again, so that a txn of an
+// earlier placement is known by it. Of every task
 // the last txn that was decided is kept with its answer, so that a backend
 // whose answer was lost hears the same again. Messages that readers get are
 // replaced and never changed. Pure, like all of the replicated state.
@@ -40,6 +41,12 @@ var (
 	ErrNotEnded = errors.New("the job has not ended")
 	// ErrMovedOn refuses a change of a state that is not the job's any more.
 	ErrMovedOn = errors.New("the job's state has changed meanwhile")
+	// ErrNotPaused refuses to alter a job that may still load.
+	ErrNotPaused = errors.New("the job is not PAUSED")
+	// ErrNotAutomatic refuses to resume a job by itself that waits for a person.
+	ErrNotAutomatic = errors.New("the job is not resumed automatically")
+	// ErrTwice refuses to have two tasks read one partition.
+	ErrTwice = errors.New("two tasks would read one partition")
 	// ErrNoTask is for task ids that the job does not have.
 	ErrNoTask = errors.New("no such task")
 )

@@ -261,6 +261,46 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// TestPartitionsHaveOneReader: what a classic task reads is replaced at each
+// placement, and no two tasks on backends read the same.
+func TestPartitionsHaveOneReader(t *testing.T) {
+	f := newFixture()
+	id := f.create(t, "j", 2)
+	a, b := f.ByID(id).Tasks[0].Id, f.ByID(id).Tasks[1].Id
+	on := func(task, backend uint64, partitions ...int32) *raftlogv1.TaskAssignment {
+		return &raftlogv1.TaskAssignment{TaskId: task, BackendId: backend, TopicId: []byte("t"), Partitions: partitions}
+	}
+	for _, tt := range []struct {
+		name        string
+		assignments []*raftlogv1.TaskAssignment
+		removed     []uint64
+		want        error
+	}{
+		{"both", []*raftlogv1.TaskAssignment{on(a, 7, 0, 2), on(b, 7, 1)}, nil, nil},
+		{"one that another has", []*raftlogv1.TaskAssignment{on(a, 7, 0, 1)}, nil, jobs.ErrTwice},
+		{"one for two new ones", []*raftlogv1.TaskAssignment{on(0, 7, 5), on(0, 7, 5)}, nil, jobs.ErrTwice},
+		{"one twice", []*raftlogv1.TaskAssignment{on(0, 7, 5, 5)}, nil, jobs.ErrTwice},
+		{"exchanged", []*raftlogv1.TaskAssignment{on(a, 7, 1), on(b, 7, 0, 2)}, nil, nil},
+		{"of one that is taken off", []*raftlogv1.TaskAssignment{on(b, 0), on(0, 7, 0, 2)}, nil, nil},
+		{"of one that is removed", []*raftlogv1.TaskAssignment{on(0, 7, 1)}, []uint64{a}, nil},
+	} {
+		before := f.lastID
+		err := f.Schedule(&raftlogv1.ScheduleTasks{JobId: id, Assignments: tt.assignments, RemoveTaskIds: tt.removed}, 1, f.nextID)
+		if !errors.Is(err, tt.want) || err != nil && f.lastID != before {
+			t.Errorf("%s: Schedule = %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	readers := 0
+	for _, task := range f.ByID(id).Tasks {
+		if task.BackendId != 0 {
+			readers += len(task.Partitions)
+		}
+	}
+	if readers != 3 {
+		t.Errorf("%d partitions are read, want 3: %v", readers, f.ByID(id).Tasks)
+	}
+}
+
 func TestStartOnce(t *testing.T) {
 	f := newFixture()
 	id := f.create(t, "j", 1)

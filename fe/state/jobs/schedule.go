@@ -9,8 +9,8 @@ import (
 )
 
 // Schedule makes, places and removes tasks; each one that is named gets a new
-// epoch from nextID, and new ones their id. A job that waits for tasks and has
-// one becomes RUNNING.
+// epoch from nextID, and new ones their id. What a task reads is replaced by
+// what the command says. A job that waits for tasks and has one becomes RUNNING.
 func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() uint64) error {
 	job, err := j.live(c.JobId, raftlogv1.JobState_JOB_STATE_RUNNING)
 	if err != nil {
@@ -23,6 +23,9 @@ func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() ui
 		return TransitionError{job.State, raftlogv1.JobState_JOB_STATE_RUNNING}
 	}
 	if err := checkTasks(job, c); err != nil {
+		return err
+	}
+	if err := checkPartitions(job, c); err != nil {
 		return err
 	}
 
@@ -39,6 +42,7 @@ func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() ui
 		}
 		task.Epoch = nextID()
 		task.BackendId, task.MemberId, task.AssignedMs = a.BackendId, a.MemberId, atMs
+		task.TopicId, task.Partitions = a.TopicId, a.Partitions
 	}
 	job.Tasks = tasks
 	if len(tasks) > 0 {
@@ -63,6 +67,36 @@ func checkTasks(job *raftlogv1.Job, c *raftlogv1.ScheduleTasks) error {
 			return fmt.Errorf("%w: id %d in job %s, id %d", ErrNoTask, id, job.Name, job.Id)
 		case i > 0 && named[i-1] == id:
 			return fmt.Errorf("%w: id %d is named twice", ErrNoTask, id)
+		}
+	}
+	return nil
+}
+
+// checkPartitions wants no partition to be read by two tasks. Those without a
+// backend read nothing: their epochs were raised.
+func checkPartitions(job *raftlogv1.Job, c *raftlogv1.ScheduleTasks) error {
+	readers := make(map[int32]bool)
+	claim := func(partitions []int32) error {
+		for _, p := range partitions {
+			if readers[p] {
+				return fmt.Errorf("%w: partition %d in job %s, id %d", ErrTwice, p, job.Name, job.Id)
+			}
+			readers[p] = true
+		}
+		return nil
+	}
+	for _, a := range c.Assignments {
+		if err := claim(a.Partitions); err != nil {
+			return err
+		}
+	}
+	for _, t := range job.Tasks {
+		named := slices.ContainsFunc(c.Assignments, func(a *raftlogv1.TaskAssignment) bool { return a.TaskId == t.Id }) || slices.Contains(c.RemoveTaskIds, t.Id)
+		if named || t.BackendId == 0 {
+			continue
+		}
+		if err := claim(t.Partitions); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -64,6 +64,27 @@ func (b *Book) Open(jobID uint64, generation uint32, starts []*raftlogv1.LedgerS
 	}
 }
 
+// Restart begins a generation of a job's ledgers at starts that CheckStarts
+// passed. Ledgers of other partitions go on, unless only is set: then they are
+// dropped. No epoch that could commit to the former ledgers may be left.
+func (b *Book) Restart(jobID uint64, generation uint32, starts []*raftlogv1.LedgerStart, only bool) {
+	former := maps.Clone(b.jobs[jobID])
+	if only {
+		b.Drop(jobID)
+	}
+	for _, s := range starts {
+		key, _ := KeyOf(s.TopicId, s.Partition)
+		next := New(s.Start, generation)
+		if old := former[key]; old != nil {
+			next = old.restarted(s.Start, generation)
+		}
+		if b.Get(jobID, key) != nil {
+			b.count--
+		}
+		b.put(jobID, key, next)
+	}
+}
+
 func (b *Book) put(jobID uint64, key Key, l *Ledger) {
 	if b.jobs[jobID] == nil {
 		b.jobs[jobID] = map[Key]*Ledger{}
@@ -97,6 +118,8 @@ type View struct {
 	Start, Settled int64
 	// Ranges is what is settled above Settled. Not to be changed.
 	Ranges offsets.Set
+	// Skipped is what ALTER passed over below Start. Not to be changed.
+	Skipped offsets.Set
 	// Numbers of offsets, see Ledger.
 	Loaded, Void, Expired, Conflicts int64
 	// Remembered is how many void and expired ranges are not forgotten yet.
@@ -114,7 +137,7 @@ func (b *Book) Views(jobID uint64) []View {
 
 func (l *Ledger) view(key Key) View {
 	return View{
-		Key: key, Generation: l.generation, Start: l.start, Settled: l.settled, Ranges: l.ranges,
+		Key: key, Generation: l.generation, Start: l.start, Settled: l.settled, Ranges: l.ranges, Skipped: l.skipped,
 		Loaded: l.loaded, Void: l.void, Expired: l.expired, Conflicts: l.conflicts, Remembered: len(l.voids),
 	}
 }

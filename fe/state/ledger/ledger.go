@@ -46,6 +46,7 @@ type Ledger struct {
 	ranges     offsets.Set
 	epochs     epochs
 	voids      voids
+	skipped    offsets.Set // below start: ALTER passed over them
 
 	// Offsets by how they are settled, since start. Conflicts counts offsets
 	// that txns wanted to load a second time.
@@ -55,6 +56,15 @@ type Ledger struct {
 // New is a ledger where nothing at or above start is settled.
 func New(start int64, generation uint32) *Ledger {
 	return &Ledger{generation: generation, start: start, settled: start}
+}
+
+// restarted is the ledger of the next generation, from start on. What l still
+// had to settle below it is skipped.
+func (l *Ledger) restarted(start int64, generation uint32) *Ledger {
+	next := New(start, generation)
+	left := l.unsettledOf(offsets.Of(offsets.Range{First: l.settled, Last: start - 1}))
+	next.skipped = l.skipped.Union(left).Below(start)
+	return next
 }
 
 // A Verdict is what a ledger says to the offsets of a txn. The zero Verdict

@@ -30,6 +30,9 @@ func (l *Ledger) record(jobID uint64, key Key) *raftlogv1.Ledger {
 	for _, s := range l.ranges {
 		r.Ranges = append(r.Ranges, &typesv1.OffsetRange{First: s.First, Last: s.Last})
 	}
+	for _, s := range l.skipped {
+		r.Skipped = append(r.Skipped, &typesv1.OffsetRange{First: s.First, Last: s.Last})
+	}
 	for _, e := range l.epochs {
 		r.Epochs = append(r.Epochs, &typesv1.EpochRange{First: e.first, Last: e.last, LeaderEpoch: e.epoch})
 	}
@@ -53,6 +56,9 @@ func (b *Book) Restore(r *raftlogv1.Ledger) error {
 	for _, s := range r.Ranges {
 		l.ranges = append(l.ranges, offsets.Range{First: s.First, Last: s.Last})
 	}
+	for _, s := range r.Skipped {
+		l.skipped = append(l.skipped, offsets.Range{First: s.First, Last: s.Last})
+	}
 	for _, e := range r.Epochs {
 		l.epochs = append(l.epochs, epochSpan{e.LeaderEpoch, e.First, e.Last})
 	}
@@ -75,6 +81,13 @@ func (l *Ledger) validate() error {
 	for _, r := range l.ranges {
 		if r.First <= floor || r.Last < r.First || r.Last > maxOffset {
 			return fmt.Errorf("settled range %v is out of bounds or out of order", r)
+		}
+		floor = r.Last + 1
+	}
+	floor = -1
+	for _, r := range l.skipped {
+		if r.First <= floor || r.Last < r.First || r.Last >= l.start {
+			return fmt.Errorf("skipped range %v is out of bounds or out of order", r)
 		}
 		floor = r.Last + 1
 	}
