@@ -65,7 +65,7 @@ func New(schema *typesv1.Schema, load *typesv1.RoutineLoad) (*Decoder, error) {
 	for i, name := range names {
 		slots[i] = columnOf(converter.fields, name)
 	}
-	format, err := newFormat(load, names, slots, len(converter.fields))
+	format, err := newFormat(load, names, slots)
 	if err != nil {
 		return nil, err
 	}

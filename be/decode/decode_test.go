@@ -58,26 +58,51 @@ func parseTable(t *testing.T, input string) *typesv1.Schema {
 	return schema
 }
 
-func decodeAll(t *testing.T, schema *typesv1.Schema, d *datadriven.TestData) string {
+// loadOf makes the job of a command: csv or json, with properties as arguments.
+func loadOf(t *testing.T, d *datadriven.TestData) *typesv1.RoutineLoad {
 	load := &typesv1.RoutineLoad{Format: typesv1.RoutineLoad_FORMAT_CSV, ColumnSeparator: ","}
 	if d.Cmd == "json" {
 		load.Format = typesv1.RoutineLoad_FORMAT_JSON
 	}
 	for _, arg := range d.CmdArgs {
+		value := ""
+		if len(arg.Vals) == 1 {
+			value = message(t, `"`+arg.Vals[0]+`"`)
+		}
 		switch arg.Key {
 		case "strict":
 			load.StrictMode = true
 		case "separator":
-			load.ColumnSeparator = message(t, `"`+arg.Vals[0]+`"`)
+			load.ColumnSeparator = value
 		case "columns":
 			load.Columns = arg.Vals
 		case "zone":
-			load.Timezone = arg.Vals[0]
+			load.Timezone = value
+		case "enclose":
+			load.Enclose = value
+		case "escape":
+			load.Escape = value
+		case "trim_double_quotes":
+			load.TrimDoubleQuotes = true
+		case "empty_field_as_null":
+			load.EmptyFieldAsNull = true
+		case "ignore_redundant_fields":
+			load.IgnoreRedundantFields = true
+		case "jsonpaths":
+			load.JsonPaths = arg.Vals
+		case "json_root":
+			load.JsonRoot = value
+		case "strip_outer_array":
+			load.StripOuterArray = true
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
 	}
-	dec, err := decode.New(schema, load)
+	return load
+}
+
+func decodeAll(t *testing.T, schema *typesv1.Schema, d *datadriven.TestData) string {
+	dec, err := decode.New(schema, loadOf(t, d))
 	if err != nil {
 		return fmt.Sprintln("refused:", err)
 	}

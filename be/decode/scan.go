@@ -2,6 +2,7 @@ package decode
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 )
 
@@ -23,6 +24,18 @@ func (s *scanner) fail(at int, problem string) int {
 		s.problem, s.at = problem, at
 	}
 	return len(s.b)
+}
+
+// complaint says what is wrong.
+func (s *scanner) complaint() string {
+	return fmt.Sprintf("not valid JSON: %s at position %d", s.problem, s.at+1)
+}
+
+// end demands that nothing but blanks follow from i.
+func (s *scanner) end(i int) {
+	if i = s.space(i); i < len(s.b) {
+		s.fail(i, "something follows the value")
+	}
 }
 
 func (s *scanner) space(i int) int {
@@ -143,6 +156,27 @@ func (s *scanner) scalar(i int) int {
 		return s.fail(i, "the text ends early")
 	}
 	return s.fail(i, "a value is missing")
+}
+
+// value reads any value at i.
+func (s *scanner) value(i int) (v Value, end int) {
+	switch c := s.peek(i); c {
+	case '"':
+		if end, v.escaped = s.str(i); s.problem == "" {
+			v.Kind, v.raw = Text, s.b[i+1:end-1]
+		}
+		return v, end
+	case '{', '[':
+		v.Kind, end = Nested, s.any(i)
+	case 't', 'f':
+		v.Kind, end = Boolean, s.scalar(i)
+	case 'n':
+		return Value{Kind: Null}, s.scalar(i)
+	default:
+		v.Kind, end = Number, s.scalar(i)
+	}
+	v.raw = s.b[i:end]
+	return v, end
 }
 
 // any reads any value at i, without recursion.

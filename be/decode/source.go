@@ -57,13 +57,13 @@ func SourceFields(schema *typesv1.Schema, load *typesv1.RoutineLoad) []string {
 }
 
 // newFormat makes the job's format. The field called names[i] goes to the
-// value at slots[i], of width values, or to none if that is negative.
-func newFormat(load *typesv1.RoutineLoad, names []string, slots []int, width int) (format, error) {
+// value at slots[i], or to none if that is negative.
+func newFormat(load *typesv1.RoutineLoad, names []string, slots []int) (format, error) {
 	switch load.Format {
 	case typesv1.RoutineLoad_FORMAT_JSON:
-		return newJSONFormat(names, slots, width), nil
+		return newJSONFormat(load, names, slots)
 	case typesv1.RoutineLoad_FORMAT_CSV, typesv1.RoutineLoad_FORMAT_UNSPECIFIED:
-		return newCSVFormat(load.ColumnSeparator, slots), nil
+		return newCSVFormat(load, slots)
 	}
 	return nil, fmt.Errorf("format %v is not known to this backend", load.Format)
 }
@@ -94,7 +94,7 @@ func NewSource(schema *typesv1.Schema, load *typesv1.RoutineLoad) (*Source, erro
 	for i := range slots {
 		slots[i] = i
 	}
-	format, err := newFormat(load, names, slots, len(names))
+	format, err := newFormat(load, names, slots)
 	if err != nil {
 		return nil, err
 	}
