@@ -121,7 +121,7 @@ func (f *csvFormat) trim(source []byte) []byte {
 
 func (f *csvFormat) valueOf(source []byte) Value {
 	if len(source) == 2 && source[0] == '\\' && source[1] == 'N' || len(source) == 0 && f.emptyAsNull {
-		return Value{Kind: Null}
+		return Value{Kind: Null, raw: source}
 	}
 	return Value{Kind: Text, raw: source}
 }

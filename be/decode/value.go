@@ -38,6 +38,15 @@ func (v Value) Text() (s []byte, ok bool) {
 	return v.raw, true
 }
 
+// Source is the value as PRECEDING FILTER sees it: as Text, but what stands for
+// NULL in CSV is text, too.
+func (v Value) Source() (s []byte, ok bool) {
+	if v.Kind == Null {
+		return v.raw, v.raw != nil
+	}
+	return v.Text()
+}
+
 // unescape resolves JSON escapes with room from a. It is false where the text
 // would be none.
 func (v *Value) unescape(a *arena) bool {
