@@ -11,7 +11,6 @@ import (
 	"shoal/internal/textrow"
 	"shoal/internal/warehouse"
 	backendv1 "shoal/proto/backend/v1"
-	"shoal/sql/types"
 )
 
 // batchBytes is about how much of a result goes into one message.
@@ -66,14 +65,11 @@ func resultSchema(cols []engine.ResultColumn) *backendv1.ResultSchema {
 func (q *querier) request(req *backendv1.QueryRequest) (engine.Request, error) {
 	out := engine.Request{SQL: req.Sql, Explain: req.Explain, Describe: req.Describe, TimeZone: req.TimeZone}
 	for _, t := range req.Tables {
-		table := engine.Table{DB: t.Db, Name: t.Name}
-		for _, c := range t.Schema.GetColumns() {
-			typ, err := types.Parse(c.Type)
-			if err != nil {
-				return out, err
-			}
-			table.Columns = append(table.Columns, engine.Column{Name: c.Name, ID: c.FieldId, Type: typ})
+		columns, err := engine.Columns(t.Schema)
+		if err != nil {
+			return out, err
 		}
+		table := engine.Table{DB: t.Db, Name: t.Name, Columns: columns}
 		for _, rel := range t.Paths {
 			path, err := q.warehouse.Path(rel)
 			if err != nil {

@@ -20,7 +20,6 @@ import (
 	"shoal/sql/ast"
 	"shoal/sql/parse"
 	"shoal/sql/rewrite"
-	"shoal/sql/types"
 )
 
 // plan is a query with its tables resolved, ready for a backend or for the
@@ -121,14 +120,11 @@ func (c *Coordinator) picture(st *state.State, s *session.Session) *infoschema.C
 // add adds a table in both forms: for a backend, and for the engine here.
 func (p *plan) add(name ast.Name, schema *typesv1.Schema, paths []string, rows [][]infoschema.Cell) error {
 	remote := &backendv1.QueryTable{Db: name.DB, Name: name.Name, Schema: schema, Paths: paths}
-	local := engine.Table{DB: name.DB, Name: name.Name}
-	for _, col := range schema.Columns {
-		t, err := types.Parse(col.Type)
-		if err != nil {
-			return err
-		}
-		local.Columns = append(local.Columns, engine.Column{Name: col.Name, ID: col.FieldId, Type: t})
+	columns, err := engine.Columns(schema)
+	if err != nil {
+		return err
 	}
+	local := engine.Table{DB: name.DB, Name: name.Name, Columns: columns}
 	for _, row := range rows {
 		cells := make([]*backendv1.Cell, len(row))
 		texts := make([][]byte, len(row))

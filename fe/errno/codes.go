@@ -35,6 +35,7 @@ var (
 	TooLongIdentifier = Code{1059, "42000", "identifier name is too long"}
 	WrongDatabaseName = Code{1102, "42000", "incorrect database name"}
 	WrongTableName    = Code{1103, "42000", "incorrect table name"}
+	CantDropField     = Code{1091, "42000", "can't drop column"}
 	UnknownTable      = Code{1109, "42S02", "unknown table in statement"}
 	NoSuchTable       = Code{1146, "42S02", "no such table"}
 	WrongColumnName   = Code{1166, "42000", "incorrect column name"}

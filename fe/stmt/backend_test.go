@@ -16,7 +16,6 @@ import (
 	"shoal/internal/engine"
 	"shoal/internal/textrow"
 	backendv1 "shoal/proto/backend/v1"
-	"shoal/sql/types"
 )
 
 // localBackend is a backend that answers queries over files in a folder, reached
@@ -98,14 +97,11 @@ func (b *localBackend) Query(req *backendv1.QueryRequest, stream grpc.ServerStre
 func (b *localBackend) request(req *backendv1.QueryRequest) engine.Request {
 	out := engine.Request{SQL: req.Sql, Explain: req.Explain, Describe: req.Describe, TimeZone: req.TimeZone}
 	for _, t := range req.Tables {
-		table := engine.Table{DB: t.Db, Name: t.Name}
-		for _, c := range t.Schema.Columns {
-			typ, err := types.Parse(c.Type)
-			if err != nil {
-				panic(err)
-			}
-			table.Columns = append(table.Columns, engine.Column{Name: c.Name, ID: c.FieldId, Type: typ})
+		columns, err := engine.Columns(t.Schema)
+		if err != nil {
+			panic(err)
 		}
+		table := engine.Table{DB: t.Db, Name: t.Name, Columns: columns}
 		for _, path := range t.Paths {
 			table.Files = append(table.Files, filepath.Join(b.dir, path))
 		}

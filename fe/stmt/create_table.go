@@ -71,10 +71,11 @@ func tableDefinition(stmt *ast.CreateTable) (*raftlogv1.Table, error) {
 		if err := checkColumn(stmt.Columns[:i], c); err != nil {
 			return nil, err
 		}
-		columns[i] = &typesv1.Column{Name: c.Name, Type: c.Type.String(), Nullable: !c.NotNull, Comment: c.Comment}
-		if err := setDefault(columns[i], c); err != nil {
+		column, err := newColumn(c)
+		if err != nil {
 			return nil, err
 		}
+		columns[i] = column
 	}
 	keys, err := keyColumns(stmt)
 	if err != nil {

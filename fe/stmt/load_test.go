@@ -28,8 +28,9 @@ func (s *script) load(t *testing.T, sess *session.Session, table, query string) 
 	path := fmt.Sprintf("%d.parquet", s.store.index)
 	rows := s.writeParquet(t, path, query, schema)
 	s.commit(t, job, &frontendv1.CommitTxnRequest{
-		Rowset:   &typesv1.Rowset{Path: path, Rows: rows, Bytes: 100, SchemaVersion: 1},
-		Counters: &typesv1.Counters{TotalRows: rows, LoadedRows: rows},
+		Rowset:        &typesv1.Rowset{Path: path, Rows: rows, Bytes: 100, SchemaVersion: schema.Version},
+		SchemaVersion: schema.Version,
+		Counters:      &typesv1.Counters{TotalRows: rows, LoadedRows: rows},
 	}, rows)
 	return fmt.Sprintf("%d rows\n", rows)
 }
@@ -41,12 +42,13 @@ func (s *script) loadErrors(t *testing.T, sess *session.Session, query string) s
 		db := st.Database(sess.DB)
 		table = st.Tables(db.Id)[0].Name
 	})
-	job, _ := s.runningJob(t, sess, table)
+	job, schema := s.runningJob(t, sess, table)
 	path := fmt.Sprintf("%d.errors.parquet", s.store.index)
 	rows := s.writeParquet(t, path, query, errorrows.Schema())
 	s.commit(t, job, &frontendv1.CommitTxnRequest{
-		ErrorRowset: &typesv1.Rowset{Path: path, Rows: rows, Bytes: 100, SchemaVersion: 1},
-		Counters:    &typesv1.Counters{TotalRows: rows, ErrorRows: rows},
+		ErrorRowset:   &typesv1.Rowset{Path: path, Rows: rows, Bytes: 100, SchemaVersion: 1},
+		SchemaVersion: schema.Version,
+		Counters:      &typesv1.Counters{TotalRows: rows, ErrorRows: rows},
 	}, rows)
 	return fmt.Sprintf("%d rows\n", rows)
 }
@@ -85,7 +87,7 @@ func (s *script) commit(t *testing.T, job *raftlogv1.Job, req *frontendv1.Commit
 	task := job.Tasks[0]
 	s.number++
 	req.JobId, req.TaskId, req.Epoch, req.Number = job.Id, task.Id, task.Epoch, s.number
-	req.TableId, req.SchemaVersion, req.Generation = job.TableId, 1, 1
+	req.TableId, req.Generation = job.TableId, 1
 	req.Label = fmt.Sprintf("label_%d", s.number)
 	digest := sha256.Sum256([]byte(req.Label))
 	req.Digest = digest[:]

@@ -185,6 +185,12 @@ func (e *Executor) runDDL(ctx context.Context, s *session.Session, stmt ast.Stmt
 		err = e.createTable(ctx, s, stmt)
 	case *ast.DropTable:
 		err = e.dropTable(ctx, s, stmt)
+	case *ast.RenameDatabase:
+		err = e.renameDatabase(ctx, s, stmt)
+	case *ast.AlterTable:
+		err = e.alterTable(ctx, s, stmt)
+	case *ast.TruncateTable:
+		err = e.truncateTable(ctx, s, stmt)
 	case *ast.CreateRoutineLoad:
 		err = e.cfg.RoutineLoads.Create(ctx, s, stmt)
 	case *ast.PauseRoutineLoad:
@@ -297,6 +303,7 @@ func (e *Executor) Describe(ctx context.Context, s *session.Session, text string
 	case *ast.Unsupported:
 		return nil, errno.New(errno.UnsupportedPrepared, "%s is not supported by Shoal, prepared or not", stmt.What)
 	case *ast.Set, *ast.Use, *ast.NoOp, *ast.Kill, *ast.Admin, *ast.CreateDatabase, *ast.DropDatabase, *ast.CreateTable, *ast.DropTable,
+		*ast.RenameDatabase, *ast.AlterTable, *ast.TruncateTable,
 		*ast.CreateRoutineLoad, *ast.AlterRoutineLoad, *ast.PauseRoutineLoad, *ast.ResumeRoutineLoad, *ast.StopRoutineLoad:
 		return nil, nil
 	}

@@ -27,10 +27,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"shoal/internal/engine/native"
+	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/types"
 )
 
@@ -56,11 +58,27 @@ type Engine struct {
 func New(config Config) *Engine { return &Engine{config: config} }
 
 // Column is a column of a table. ID is its permanent field id in Parquet
-// files; files that lack it, because they are older, read as NULL.
+// files. Files that lack it, because they are older, read as Initial, the text
+// of a literal, or as NULL without one; what a file has under another type is
+// cast.
 type Column struct {
-	Name string
-	ID   int32
-	Type types.Type
+	Name    string
+	ID      int32
+	Type    types.Type
+	Initial *string
+}
+
+// Columns is a schema's columns as the engine takes them.
+func Columns(schema *typesv1.Schema) ([]Column, error) {
+	var out []Column
+	for _, c := range schema.GetColumns() {
+		typ, err := types.Parse(c.Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		out = append(out, Column{Name: c.Name, ID: c.FieldId, Type: typ, Initial: c.InitialDefault})
+	}
+	return out, nil
 }
 
 // Table is a table that a query may name. Its rows are those of Files, by

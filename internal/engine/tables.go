@@ -47,7 +47,8 @@ func (in *instance) createTable(ctx context.Context, t Table) error {
 }
 
 // scan reads the files of a table by field id, so that columns keep their
-// data when they are renamed, and are NULL where a file is older than they.
+// data when they are renamed, and have their initial default where a file is
+// older than they.
 func scan(t Table) string {
 	files := make([]string, len(t.Files))
 	for i, f := range t.Files {
@@ -55,7 +56,12 @@ func scan(t Table) string {
 	}
 	fields := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		fields[i] = fmt.Sprintf("%d: {name: %s, type: '%s', default_value: NULL}", c.ID, duckdb.QuoteString(c.Name), c.Type.DuckDB())
+		initial := "NULL"
+		if c.Initial != nil {
+			initial = duckdb.QuoteString(*c.Initial)
+		}
+		fields[i] = fmt.Sprintf("%d: {name: %s, type: %s, default_value: CAST(%s AS VARCHAR)}",
+			c.ID, duckdb.QuoteString(c.Name), duckdb.QuoteString(c.Type.DuckDB()), initial)
 	}
 	return fmt.Sprintf("SELECT * FROM read_parquet([%s], schema = MAP {%s})", strings.Join(files, ", "), strings.Join(fields, ", "))
 }
