@@ -84,18 +84,53 @@ func TestResolve(t *testing.T) {
 		{young.Add(time.Hour).In(zone).Format(time.DateTime), map[int32]int64{0: 5, 1: 0}},
 	}
 	for _, tt := range tests {
-		start, err := kafka.ParseStart(tt.spec, zone)
+		start, err := kafka.ParseDefaultStart(tt.spec, zone)
 		if err != nil {
 			t.Errorf("%q: %v", tt.spec, err)
 			continue
 		}
-		got, err := c.Resolve(t.Context(), "t", start)
+		got, err := c.Resolve(t.Context(), "t", map[int32]kafka.Start{0: start, 1: start})
 		if err != nil || !maps.Equal(got, tt.want) {
 			t.Errorf("Resolve(%q) = %v, %v; want %v", tt.spec, got, err, tt.want)
 		}
 	}
 	for _, bad := range []string{"5", "OFFSET_MIDDLE", "2026-13-01 00:00:00"} {
-		if _, err := kafka.ParseStart(bad, zone); err == nil {
+		if _, err := kafka.ParseDefaultStart(bad, zone); err == nil {
+			t.Errorf("ParseDefaultStart(%q) has no error", bad)
+		}
+	}
+}
+
+func TestResolveOffsets(t *testing.T) {
+	cluster := fake(t, kfake.SeedTopics(2, "t"))
+	produce(t, cluster.ListenAddrs(), "t", 0, 5, time.UnixMilli(1_700_000_000_000))
+	c := dial(t, cluster.ListenAddrs(), nil)
+	for _, tt := range []struct {
+		spec      string
+		partition int32
+		want      int64
+		err       string
+	}{
+		{"3", 0, 3, ""},
+		{"5", 0, 5, ""},
+		{"OFFSET_ZERO", 1, 0, ""},
+		{"offset_end", 0, 5, ""},
+		{"6", 0, 0, "offset 6 is out of range in topic 't', partition 0: a job can begin at offsets 0 to 5"},
+		{"1", 1, 0, "partition 1: a job can begin at offsets 0 to 0"},
+		{"OFFSET_BEGINNING", 7, 0, "topic 't' has no partition 7, but 0 to 1"},
+	} {
+		start, err := kafka.ParseStart(tt.spec, time.UTC)
+		if err != nil {
+			t.Errorf("%q: %v", tt.spec, err)
+			continue
+		}
+		got, err := c.Resolve(t.Context(), "t", map[int32]kafka.Start{tt.partition: start})
+		if tt.err == "" && (err != nil || got[tt.partition] != tt.want || len(got) != 1) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%q of partition %d: %v, %v; want %d, %q", tt.spec, tt.partition, got, err, tt.want, tt.err)
+		}
+	}
+	for _, bad := range []string{"", "-1", "1.5", "9223372036854775808", "OFFSET_MIDDLE"} {
+		if _, err := kafka.ParseStart(bad, time.UTC); err == nil {
 			t.Errorf("ParseStart(%q) has no error", bad)
 		}
 	}

@@ -106,11 +106,12 @@ func controlError(err error) error {
 	return err
 }
 
-// resume pins the group at the settled offsets and lets tasks be placed.
+// resume lets tasks be placed; in share mode the group is pinned at the settled
+// offsets before.
 func (m *Manager) resume(ctx context.Context, job *raftlogv1.Job) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	if job.Started && job.State == raftlogv1.JobState_JOB_STATE_PAUSED {
+	if isShare(job) && job.Started && job.State == raftlogv1.JobState_JOB_STATE_PAUSED {
 		client, err := m.cfg.Kafka.Dial(job.DatabaseId, job.Load)
 		if err != nil {
 			return brokerError("Routine load job "+job.Name+" cannot be resumed", err)

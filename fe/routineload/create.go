@@ -3,12 +3,12 @@ package routineload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"shoal/fe/errno"
 	"shoal/fe/kafka"
+	"shoal/fe/loaddef"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/state/catalog"
@@ -29,15 +29,15 @@ const (
 	undoTimeout = 10 * time.Second
 )
 
-// Create carries out CREATE ROUTINE LOAD. It answers once the job's group is
-// set up and pinned and the job is started; if that fails nothing is left of
-// the job, and the error says why.
+// Create carries out CREATE ROUTINE LOAD. It answers once the job is started,
+// in share mode with its group set up and pinned; if that fails nothing is left
+// of the job, and the error says why.
 func (m *Manager) Create(ctx context.Context, s *session.Session, stmt *ast.CreateRoutineLoad) error {
 	db, table, err := m.target(s, stmt)
 	if err != nil {
 		return err
 	}
-	def, err := define(stmt, table, s.Location().String())
+	def, err := loaddef.Create(stmt, target(table), s.Location().String())
 	if err != nil {
 		return err
 	}
@@ -46,47 +46,58 @@ func (m *Manager) Create(ctx context.Context, s *session.Session, stmt *ast.Crea
 	}
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	client, err := m.cfg.Kafka.Dial(db.Id, def.load)
+	client, err := m.cfg.Kafka.Dial(db.Id, def.Load)
 	if err != nil {
 		return brokerError("Failed to create the routine load job", err)
 	}
 	defer client.Close()
 	starts, err := checkBroker(ctx, client, def)
 	if err != nil {
-		return err
+		return brokerError("Failed to create the routine load job", err)
 	}
 	id, err := m.record(ctx, &raftlogv1.Job{
-		DatabaseId: db.Id, Name: stmt.Job.Name, TableId: table.Id, Load: def.load, User: s.User, Comment: stmt.Comment, Starts: starts,
+		DatabaseId: db.Id, Name: stmt.Job.Name, TableId: table.GetId(), Load: def.Load, User: s.User, Comment: stmt.Comment, Starts: starts,
 	})
 	if err != nil {
 		return createError(err, stmt, db)
 	}
 	if err := m.start(ctx, client, id); err != nil {
 		m.undo(ctx, id)
-		return brokerError("The share group of routine load job "+stmt.Job.Name+" could not be set up", err)
+		return brokerError("Routine load job "+stmt.Job.Name+" could not be started", err)
 	}
+	warn(s, def)
 	m.planSoon()
 	return nil
 }
 
-// target finds what a job loads into.
-func (m *Manager) target(s *session.Session, stmt *ast.CreateRoutineLoad) (db *raftlogv1.Database, table *raftlogv1.Table, err error) {
-	if !jobName.MatchString(stmt.Job.Name) {
-		return nil, nil, errno.New(errno.WrongRoutineLoadName,
-			"Incorrect routine load job name '%s': it begins with a letter, and letters, digits, - and _ follow, 64 characters at most", stmt.Job.Name)
+// warn leaves a definition's notes for SHOW WARNINGS.
+func warn(s *session.Session, def *loaddef.Definition) {
+	for _, note := range def.Notes {
+		s.Warn(session.LevelWarning, errno.Unknown, note)
 	}
-	db, err = m.database(s, stmt.Job.DB)
-	if err != nil {
+}
+
+// target finds what a job loads into; a multi-table job has no table.
+func (m *Manager) target(s *session.Session, stmt *ast.CreateRoutineLoad) (db *raftlogv1.Database, table *raftlogv1.Table, err error) {
+	if err := loaddef.CheckName(stmt.Job.Name); err != nil {
 		return nil, nil, err
 	}
-	if stmt.Table == "" {
-		return nil, nil, unsupported("Multi-table routine load jobs, without ON, are not supported yet")
+	if db, err = m.database(s, stmt.Job.DB); err != nil || stmt.Table == "" {
+		return db, nil, err
 	}
 	m.cfg.Store.View(func(st *state.State) { table = st.Table(db.Id, stmt.Table) })
 	if table == nil {
 		return nil, nil, errno.New(errno.UnknownTable, "Unknown table '%s' in database '%s'", stmt.Table, db.Name)
 	}
 	return db, table, nil
+}
+
+// target is a table as definitions see it, nil for none.
+func target(table *raftlogv1.Table) *loaddef.Target {
+	if table == nil {
+		return nil
+	}
+	return &loaddef.Target{Table: table.Name, Schema: table.Schemas[len(table.Schemas)-1], Random: len(table.Distribution) == 0}
 }
 
 // checkFree refuses names in use and too many jobs, before a broker is asked.
@@ -107,61 +118,6 @@ func (m *Manager) checkFree(db *raftlogv1.Database, name string) error {
 		return refuse("There are more than %d routine load jobs that have not ended; STOP some", maxJobs)
 	}
 	return nil
-}
-
-// checkBroker checks broker, topic and group, and resolves where to begin.
-func checkBroker(ctx context.Context, client *kafka.Client, def definition) ([]*raftlogv1.LedgerStart, error) {
-	const doing = "Failed to create the routine load job"
-	if err := client.Ping(ctx); err != nil {
-		return nil, brokerError(doing, err)
-	}
-	if err := client.CheckShareGroups(ctx); err != nil {
-		return nil, brokerError(doing, err)
-	}
-	topic, err := client.Topic(ctx, def.load.Topic)
-	if err != nil {
-		return nil, brokerError(doing, err)
-	}
-	offsets, err := begin(ctx, client, def)
-	if err != nil {
-		return nil, brokerError(doing, err)
-	}
-	starts := make([]*raftlogv1.LedgerStart, len(topic.Partitions))
-	for i, p := range topic.Partitions {
-		starts[i] = &raftlogv1.LedgerStart{TopicId: topic.ID[:], Partition: p, Start: offsets[p]}
-	}
-	return starts, nil
-}
-
-// begin is the first offset to read of each partition: where the user's group
-// is, if it is anywhere and nothing else was asked for. A group reads
-// partitions that it has no offset of from 0.
-func begin(ctx context.Context, client *kafka.Client, def definition) (map[int32]int64, error) {
-	if def.load.GroupIdGiven {
-		members, err := client.Members(ctx, def.load.GroupId)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(members); n > 0 {
-			return nil, fmt.Errorf("share group '%s' has %d members already: another application reads by it", def.load.GroupId, n)
-		}
-	}
-	if def.adopt {
-		positions, err := client.Positions(ctx, def.load.GroupId, def.load.Topic)
-		if err != nil {
-			return nil, err
-		}
-		offsets := make(map[int32]int64)
-		for p, position := range positions {
-			if position.Start >= 0 {
-				offsets[p] = position.Start
-			}
-		}
-		if len(offsets) > 0 {
-			return offsets, nil
-		}
-	}
-	return client.Resolve(ctx, def.load.Topic, def.start)
 }
 
 // record makes the job, not started yet, and returns its id.
@@ -186,34 +142,36 @@ func createError(err error, stmt *ast.CreateRoutineLoad, db *raftlogv1.Database)
 	return err
 }
 
-// start sets up the job's group as it was recorded, and starts the job. It may
-// be repeated.
+// start sets up the group of a job in share mode as it was recorded, and starts
+// the job. It may be repeated.
 func (m *Manager) start(ctx context.Context, client *kafka.Client, id uint64) error {
 	var job *raftlogv1.Job
 	m.cfg.Store.View(func(st *state.State) { job = st.JobByID(id) })
 	if job == nil || job.Started {
 		return nil
 	}
-	settings, err := client.Configure(ctx, job.Load.GroupId, kafka.Wanted{
-		Lock:            time.Duration(job.Load.ShareLockDurationMs) * time.Millisecond,
-		DeliveryLimit:   int(job.Load.ShareDeliveryLimit),
-		MaxRecordLocks:  int(job.Load.ShareMaxRecordLocks),
-		ReadUncommitted: job.Load.ReadUncommitted,
-	})
-	if err != nil {
-		return err
+	command := &raftlogv1.StartRoutineLoad{JobId: id, Starts: job.Starts}
+	if isShare(job) {
+		settings, err := configure(ctx, client, job.Load)
+		if err != nil {
+			return err
+		}
+		if err := client.Pin(ctx, job.Load.GroupId, job.Load.Topic, offsetsOf(job.Starts)); err != nil {
+			return err
+		}
+		command.Note, command.LockDurationMs = strings.Join(settings.Notes, "; "), settings.Lock.Milliseconds()
 	}
-	starts := make(map[int32]int64, len(job.Starts))
-	for _, s := range job.Starts {
-		starts[s.Partition] = s.Start
-	}
-	if err := client.Pin(ctx, job.Load.GroupId, job.Load.Topic, starts); err != nil {
-		return err
-	}
-	_, err = m.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_StartRoutineLoad{StartRoutineLoad: &raftlogv1.StartRoutineLoad{
-		JobId: id, Starts: job.Starts, Note: strings.Join(settings.Notes, "; "), LockDurationMs: settings.Lock.Milliseconds(),
-	}}})
+	_, err := m.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_StartRoutineLoad{StartRoutineLoad: command}})
 	return err
+}
+
+// offsetsOf is starts by partition.
+func offsetsOf(starts []*raftlogv1.LedgerStart) map[int32]int64 {
+	out := make(map[int32]int64, len(starts))
+	for _, s := range starts {
+		out[s.Partition] = s.Start
+	}
+	return out
 }
 
 // undo removes a job that could not be started. Should that fail too, the

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal/fe/loaddef"
 	"shoal/internal/clientprops"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -27,51 +28,43 @@ func object(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// jobProperty is JobProperties: every property as it is in effect, all text.
+// jobProperty is JobProperties: every property as it is in effect, all text,
+// and Doris's others, of what the clauses say.
 func jobProperty(job *raftlogv1.Job) string {
 	load := job.Load
-	columns := "*"
-	if len(load.Columns) > 0 {
-		columns = strings.Join(load.Columns, ",")
-	}
 	properties := map[string]string{
-		"load_mode": "share_group", "format": "json", "partitions": "*", "columnToColumnExpr": columns, "precedingFilter": "*",
-		"whereExpr": "*", "delete": "*", "sequence_col": "*", "merge_type": "APPEND", "partial_columns": "false",
-		"partial_update_new_key_behavior": "APPEND", "unique_key_update_mode": "UPSERT",
-		"max_error_number":          strconv.FormatInt(load.MaxErrorNumber, 10),
-		"max_filter_ratio":          strconv.FormatFloat(load.MaxFilterRatio, 'f', -1, 64),
-		"max_batch_interval":        strconv.FormatInt(load.MaxBatchIntervalS, 10),
-		"max_batch_rows":            strconv.FormatInt(load.MaxBatchRows, 10),
-		"max_batch_size":            strconv.FormatInt(load.MaxBatchSize, 10),
-		"share_linger_ms":           strconv.FormatInt(load.ShareLingerMs, 10),
-		"current_concurrent_number": strconv.Itoa(len(job.Tasks)),
-		"desired_concurrent_number": desired(job),
-		"exec_mem_limit":            notYet["exec_mem_limit"],
-		"send_batch_parallelism":    notYet["send_batch_parallelism"],
-		"load_to_single_tablet":     notYet["load_to_single_tablet"],
-		"timezone":                  load.Timezone,
-		"strict_mode":               strconv.FormatBool(load.StrictMode),
-		"workload_group":            notYet["workload_group"],
+		"partitions": orAll(strings.Join(load.TablePartitions, ",")), "columnToColumnExpr": orAll(loaddef.Columns(load)),
+		"precedingFilter": orAll(load.PrecedingFilter), "whereExpr": orAll(load.Where),
+		"delete": "*", "sequence_col": "*", "merge_type": "APPEND",
 	}
-	formatKeys := []string{"jsonpaths", "json_root", "strip_outer_array", "num_as_string", "fuzzy_parse"}
-	if load.Format == typesv1.RoutineLoad_FORMAT_CSV {
-		separator := load.ColumnSeparator
-		if separator == "" {
-			separator = "\t"
-		}
-		properties["format"], properties["column_separator"], properties["line_delimiter"] = "csv", "'"+separator+"'", "\n"
-		formatKeys = []string{"enclose", "escape", "empty_field_as_null"}
+	for _, p := range loaddef.Values(load) {
+		properties[p.Key] = p.Value
 	}
-	for _, key := range formatKeys {
-		properties[key] = notYet[key]
+	properties["current_concurrent_number"], properties["desired_concurrent_number"] = strconv.Itoa(len(job.Tasks)), desired(job)
+	if load.Format != typesv1.RoutineLoad_FORMAT_JSON {
+		properties["column_separator"], properties["line_delimiter"] = "'"+loaddef.Separator(load)+"'", "\n"
 	}
 	return object(properties)
 }
 
+// orAll is Doris's * for what is not set.
+func orAll(text string) string {
+	if text == "" {
+		return "*"
+	}
+	return text
+}
+
+// defaultConcurrency is Doris's max_routine_load_task_concurrent_num.
+const defaultConcurrency = 256
+
 // desired is desired_concurrent_number as it is in effect.
 func desired(job *raftlogv1.Job) string {
-	if n := job.Load.DesiredConcurrentNumber; n > 0 {
+	switch n := job.Load.DesiredConcurrentNumber; {
+	case n > 0:
 		return strconv.FormatInt(n, 10)
+	case !isShare(job):
+		return strconv.Itoa(defaultConcurrency)
 	}
 	return strconv.Itoa(2 * len(job.Starts))
 }
@@ -91,15 +84,7 @@ func dataSource(l look) string {
 
 // custom is CustomProperties: property.* with the group's id, secrets hidden.
 func custom(job *raftlogv1.Job) string {
-	properties := maps.Clone(job.Load.CustomProperties)
-	if properties == nil {
-		properties = make(map[string]string)
-	}
-	for key := range properties {
-		if clientprops.IsSecret(key) {
-			properties[key] = "******"
-		}
-	}
+	properties := loaddef.CustomProperties(job.Load)
 	properties[clientprops.GroupID] = job.Load.GroupId
 	return object(properties)
 }

@@ -138,6 +138,11 @@ func (m *Manager) operable(s *session.Session, name ast.Name) (job *raftlogv1.Jo
 	return job, nil
 }
 
+// refuse is an error as Doris wraps those of its statements.
+func refuse(format string, args ...any) error {
+	return errno.New(errno.Unknown, "errCode = 2, detailMessage = "+format, args...)
+}
+
 // brokerError is a failure that the broker, or the way to it, is the cause of.
 func brokerError(doing string, err error) error {
 	if _, done := errors.AsType[*errno.Error](err); done {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal/fe/errno"
 	"shoal/fe/kafka"
 	"shoal/fe/result"
 	"shoal/fe/session"
@@ -124,7 +125,7 @@ func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRout
 		return nil, err
 	}
 	if stmt.Filter.Where != nil {
-		return nil, unsupported("SHOW ROUTINE LOAD WHERE is not supported yet: use FOR or LIKE")
+		return nil, errno.New(errno.NotSupportedYet, "SHOW ROUTINE LOAD WHERE is not supported yet: use FOR or LIKE")
 	}
 	table := &result.Table{Columns: jobColumns}
 	for _, job := range m.all() {

@@ -6,19 +6,26 @@ import (
 	"testing"
 
 	"shoal/fe/kafka"
+	"shoal/fe/loaddef"
 	"shoal/fe/state/ledger"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
+	"shoal/sql/ast"
+	"shoal/sql/parse"
 )
 
 func TestJobProperties(t *testing.T) {
-	stmt := create(t, `COLUMNS TERMINATED BY '|', COLUMNS(id)`, `, "max_filter_ratio"="0.5"`, "")
-	def, err := define(stmt, ordersTable, "SYSTEM")
+	stmt, err := parse.Parse(`CREATE ROUTINE LOAD j ON orders COLUMNS TERMINATED BY '|', COLUMNS(id, n, Name = upper(n)), WHERE id > 1
+		PROPERTIES("load_mode"="share_group", "max_filter_ratio"="0.5") FROM KAFKA("kafka_broker_list"="b:1", "kafka_topic"="t")`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := jobProperty(&raftlogv1.Job{Load: def.load, Starts: make([]*raftlogv1.LedgerStart, 3)})
-	for _, want := range []string{`"column_separator":"'|'"`, `"columnToColumnExpr":"id"`, `"format":"csv"`, `"max_filter_ratio":"0.5"`,
+	def, err := loaddef.Create(stmt.(*ast.CreateRoutineLoad), &loaddef.Target{Table: "orders", Schema: ordersTable.Schemas[0]}, "SYSTEM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := jobProperty(&raftlogv1.Job{Load: def.Load, Starts: make([]*raftlogv1.LedgerStart, 3)})
+	for _, want := range []string{`"column_separator":"'|'"`, `"columnToColumnExpr":"id,n,Name=upper(n)"`, `"whereExpr":"id > 1"`, `"precedingFilter":"*"`, `"format":"csv"`, `"max_filter_ratio":"0.5"`,
 		`"desired_concurrent_number":"6"`, `"max_batch_rows":"20000000"`, `"timezone":"UTC"`, `"load_mode":"share_group"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("JobProperties has no %s: %s", want, text)
