@@ -47,7 +47,7 @@ const (
 var doors = []struct{ module, packages string }{
 	{"github.com/hashicorp/raft", "fe/raftstore"},
 	{"github.com/hashicorp/raft-wal", "fe/raftstore"},
-	{"github.com/twmb/franz-go", "fe/kafka be/client be/source be/share be/classic be/probe internal/clientprops internal/testkafka/... cmd/... integration/..."},
+	{"github.com/twmb/franz-go", "fe/kafka be/client be/source be/share be/classic be/probe be/deadletter internal/clientprops internal/testkafka/... cmd/... integration/..."},
 	{"github.com/duckdb/duckdb-go", "be/pipe"},
 	{"github.com/duckdb/duckdb-go-bindings", "internal/engine/native"},
 }
