@@ -113,6 +113,8 @@ func (s *State) applyToJob(index uint64, cmd *raftlogv1.Command) Result {
 		return Result{Err: s.settleOffsets(body.SettleOffsets, index)}
 	case *raftlogv1.Command_ForgetVoids:
 		return Result{Err: s.forgetVoids(body.ForgetVoids)}
+	case *raftlogv1.Command_DeadLettersDelivered:
+		return Result{Err: s.jobs.DeadLettersDelivered(body.DeadLettersDelivered)}
 	default:
 		panic(unknown(index, cmd))
 	}

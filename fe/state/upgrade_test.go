@@ -104,6 +104,8 @@ func everyCommand(t *testing.T) []*raftlogv1.Command {
 	c := newCluster(t)
 	c.do(commitTxns(c.txn(0, 1, [2]int64{0, 9}), c.txn(1, 1, [2]int64{5, 14})))
 	c.do(commitTxns(withErrors(c.txn(1, 2, [2]int64{20, 29}), 2), c.void(0, 2, [2]int64{10, 11})))
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DeadLettersDelivered{DeadLettersDelivered: &raftlogv1.DeadLettersDelivered{
+		JobId: c.job, ThroughTxn: c.Applied(), Delivered: 2}}})
 	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_AddLedgers{AddLedgers: &raftlogv1.AddLedgers{JobId: c.job, Starts: starts(2)}}})
 	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_ForgetVoids{ForgetVoids: &raftlogv1.ForgetVoids{JobId: c.job, ThroughIndex: 9}}})
 	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_SettleOffsets{SettleOffsets: &raftlogv1.SettleOffsets{
