@@ -4,7 +4,8 @@
 // A job is stored with the secret values of its property.* sealed (fe/seal),
 // and a file of CREATE FILE with its content sealed. Nobody opens them but who
 // makes a Kafka client, here or on a backend: Open is called for that, at the
-// last moment, and what it returns is neither stored, shown nor logged.
+// last moment, and what it returns is neither stored, shown nor logged. ALTER
+// alone unseals, and seals again what it made.
 // References such as ${env:NAME} are no secrets and stay as they are; the node
 // that makes the client resolves them (internal/clientprops). Values of jobs
 // that older releases stored are in clear and are read as they are.
@@ -88,22 +89,33 @@ func (k *Keeper) Seal(load *typesv1.RoutineLoad) (*typesv1.RoutineLoad, error) {
 
 func purposeOf(key string) string { return "property " + key }
 
-// Open is what a Kafka client for a stored load is made with: its property.*
-// with secrets in clear, and the contents of the files that they name, by name.
-// It is a kafka.Open. databaseID is the job's. The error wraps ErrNoFile for a
-// file that there is not.
-func (k *Keeper) Open(databaseID uint64, load *typesv1.RoutineLoad) (properties map[string]string, files map[string][]byte, err error) {
-	properties = maps.Clone(load.CustomProperties)
-	for key, value := range properties {
+// Unseal is a stored load with its secrets in clear, to be changed and sealed
+// again: a copy. Whatever is refused names the property and quotes no value.
+func (k *Keeper) Unseal(load *typesv1.RoutineLoad) (*typesv1.RoutineLoad, error) {
+	load = proto.CloneOf(load)
+	for key, value := range load.CustomProperties {
 		if !clientprops.IsSecret(key) || seal.KeyID(value) == "" {
 			continue
 		}
 		secret, err := k.sealer.Open(value, purposeOf(key))
 		if err != nil {
-			return nil, nil, fmt.Errorf("property.%s cannot be read: %w", key, err)
+			return nil, fmt.Errorf("property.%s cannot be read: %w", key, err)
 		}
-		properties[key] = string(secret)
+		load.CustomProperties[key] = string(secret)
 	}
+	return load, nil
+}
+
+// Open is what a Kafka client for a stored load is made with: its property.*
+// with secrets in clear, and the contents of the files that they name, by name.
+// It is a kafka.Open. databaseID is the job's. The error wraps ErrNoFile for a
+// file that there is not.
+func (k *Keeper) Open(databaseID uint64, load *typesv1.RoutineLoad) (properties map[string]string, files map[string][]byte, err error) {
+	unsealed, err := k.Unseal(load)
+	if err != nil {
+		return nil, nil, err
+	}
+	properties = unsealed.CustomProperties
 	for _, name := range clientprops.Files(properties) {
 		content, err := k.openFile(databaseID, name)
 		if err != nil {
