@@ -2,7 +2,6 @@ package decode
 
 import (
 	"math/big"
-	"time"
 
 	"shoal/sql/types"
 )
@@ -33,14 +32,53 @@ func (i Int128) Big() *big.Int {
 //	       DATETIME (microseconds since then), DECIMAL up to 18 digits (unscaled)
 //	Wide   LARGEINT, DECIMAL of more digits (unscaled)
 //	Float  FLOAT, DOUBLE
-//	Text   CHAR, VARCHAR, STRING, JSON, valid UTF-8
+//	Text   CHAR, VARCHAR, STRING, JSON, VARIANT, valid UTF-8
+//	Nested ARRAY, MAP, STRUCT, see below
+//
+// An ARRAY is []any, a MAP is Pairs, a STRUCT is map[string]any by the names of
+// all its fields. What is in them is nil for NULL, else bool (BOOLEAN), int64
+// (TINYINT to BIGINT, and DECIMAL up to 18 digits, unscaled), *big.Int (LARGEINT,
+// and DECIMAL of more digits, unscaled), float64, string, time.Time in UTC (DATE,
+// DATETIME), or nested itself.
 type Column struct {
-	Type  types.Type
-	Null  []bool // where true, the value means nothing
-	Int   []int64
-	Wide  []Int128
-	Float []float64
-	Text  [][]byte
+	Type   types.Type
+	Null   []bool // where true, the value means nothing
+	Int    []int64
+	Wide   []Int128
+	Float  []float64
+	Text   [][]byte
+	Nested []any
+	shape  *shape // of Nested
+}
+
+// Pairs is a MAP: the values of its keys, in the order of the source. No key
+// is NULL or there twice.
+type Pairs struct{ Keys, Values []any }
+
+// newColumn makes a column of so many rows.
+func newColumn(t types.Type, rows int) Column {
+	c := Column{Type: t, Null: make([]bool, rows)}
+	switch {
+	case t.IsNested():
+		c.Nested, c.shape = make([]any, rows), newShape(t)
+	case t.Kind == types.LargeInt, t.Kind == types.Decimal && t.Precision > 18:
+		c.Wide = make([]Int128, rows)
+	case t.Kind == types.Float, t.Kind == types.Double:
+		c.Float = make([]float64, rows)
+	case isText(t.Kind):
+		c.Text = make([][]byte, rows)
+	default:
+		c.Int = make([]int64, rows)
+	}
+	return c
+}
+
+func isText(k types.Kind) bool {
+	switch k {
+	case types.Char, types.VarChar, types.String, types.JSON, types.Variant:
+		return true
+	}
+	return false
 }
 
 // A Batch is up to BatchRows rows, column by column.
@@ -56,18 +94,7 @@ type Batch struct {
 func NewBatch(list []types.Type) *Batch {
 	b := &Batch{Columns: make([]Column, len(list)), values: make([]Value, len(list))}
 	for i, t := range list {
-		c := &b.Columns[i]
-		c.Type, c.Null = t, make([]bool, BatchRows)
-		switch {
-		case t.Kind == types.LargeInt, t.Kind == types.Decimal && t.Precision > 18:
-			c.Wide = make([]Int128, BatchRows)
-		case t.Kind == types.Float, t.Kind == types.Double:
-			c.Float = make([]float64, BatchRows)
-		case isText(t.Kind):
-			c.Text = make([][]byte, BatchRows)
-		default:
-			c.Int = make([]int64, BatchRows)
-		}
+		b.Columns[i] = newColumn(t, BatchRows)
 	}
 	return b
 }
@@ -78,35 +105,11 @@ func (b *Batch) Full() bool { return b.Rows == BatchRows || b.textLen >= batchBy
 // Reset empties the batch. Text that was read from it is no longer valid.
 func (b *Batch) Reset() {
 	for i := range b.Columns {
-		clear(b.Columns[i].Null[:b.Rows])
-		clear(b.Columns[i].Text[:min(b.Rows, len(b.Columns[i].Text))]) // let go of the messages
+		c := &b.Columns[i]
+		clear(c.Null[:b.Rows])
+		clear(c.Text[:min(b.Rows, len(c.Text))]) // let go of the messages
+		clear(c.Nested[:min(b.Rows, len(c.Nested))])
 	}
 	b.Rows, b.textLen = 0, 0
 	b.arena.reset()
-}
-
-// set converts v into column i of the row at b.Rows.
-func (b *Batch) set(i int, v Value, zone *time.Location) outcome {
-	c := &b.Columns[i]
-	if v.Kind <= Null {
-		return isNull
-	}
-	if !v.unescape(&b.arena) {
-		return badEscape
-	}
-	if isText(c.Type.Kind) {
-		return b.setText(c, v)
-	}
-	return c.setScalar(b.Rows, v, zone)
-}
-
-func (b *Batch) setText(c *Column, v Value) outcome {
-	var out outcome
-	c.Text[b.Rows], out = textValue(c.Type, v)
-	b.textLen += len(c.Text[b.Rows])
-	return out
-}
-
-func isText(k types.Kind) bool {
-	return k == types.Char || k == types.VarChar || k == types.String || k == types.JSON
 }

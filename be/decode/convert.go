@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -16,7 +17,7 @@ type outcome uint8
 
 const (
 	good       outcome = iota
-	isNull             // the source is NULL
+	isNull             // the source is NULL or missing
 	invalid            // not a value of the type
 	overflow           // too big for an integer or float
 	cut                // text too long; its start was taken
@@ -45,11 +46,36 @@ func (o outcome) describe(t types.Type) string {
 	return "is no " + name
 }
 
-// setScalar converts v into the row of a column that is not text.
-func (c *Column) setScalar(row int, v Value, zone *time.Location) (out outcome) {
-	if v.Kind == Nested {
+// rules is what conversions depend on besides value and type.
+type rules struct {
+	strict bool
+	zone   *time.Location
+	zones  *zones // that texts may name
+}
+
+// set converts v into a row. Unescaped text gets room from a.
+func (c *Column) set(row int, v *Value, a *arena, r *rules) (out outcome) {
+	if v.Kind <= Null {
+		return isNull
+	}
+	if !v.unescape(a) {
+		return badEscape
+	}
+	switch {
+	case c.Text != nil:
+		c.Text[row], out = textValue(c.Type, v)
+		return out
+	case c.Nested != nil:
+		c.Nested[row], out = c.shape.convert(v, a, r)
+		return out
+	case v.Kind == Nested:
 		return invalid
 	}
+	return c.setScalar(row, v, r)
+}
+
+// setScalar converts v into the row of a column that is neither text nor nested.
+func (c *Column) setScalar(row int, v *Value, r *rules) (out outcome) {
 	s := trimBlanks(v.raw)
 	switch kind := c.Type.Kind; kind {
 	case types.Boolean:
@@ -58,7 +84,7 @@ func (c *Column) setScalar(row int, v Value, zone *time.Location) (out outcome) 
 		if v.Kind == Boolean {
 			return invalid
 		}
-		c.Int[row], out = parseTime(s, c.Type, zone)
+		c.Int[row], out = parseTime(s, c.Type, r)
 	default:
 		if v.Kind == Boolean {
 			s = digitOf(s)
@@ -97,11 +123,14 @@ func (c *Column) setNumber(row int, s []byte) (out outcome) {
 }
 
 // textValue converts v for a text column.
-func textValue(t types.Type, v Value) ([]byte, outcome) {
+func textValue(t types.Type, v *Value) ([]byte, outcome) {
 	s := v.raw
-	if t.Kind == types.JSON {
+	if t.Kind == types.JSON || t.Kind == types.Variant {
 		if v.Kind == Text && !validJSON(s) {
 			return nil, invalid
+		}
+		if !wholeSurrogates(s) {
+			return nil, badEscape
 		}
 		return s, good
 	}
@@ -118,12 +147,32 @@ func textValue(t types.Type, v Value) ([]byte, outcome) {
 	return s[:end], cut
 }
 
-// trimBlanks cuts blanks and tabs off both ends.
+// wholeSurrogates tells whether the strings in JSON text have no half of a
+// surrogate pair. Functions that read JSON refuse such text, and with it every
+// query that meets it.
+func wholeSurrogates(s []byte) bool {
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return true
+		}
+		_, n := readEscape(s[i:])
+		if n == 0 {
+			return false
+		}
+		s = s[i+n:]
+	}
+}
+
+// isBlank tells whether c is what Doris trims off numbers and times.
+func isBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+// trimBlanks cuts blanks off both ends.
 func trimBlanks(s []byte) []byte {
-	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+	for len(s) > 0 && isBlank(s[0]) {
 		s = s[1:]
 	}
-	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+	for len(s) > 0 && isBlank(s[len(s)-1]) {
 		s = s[:len(s)-1]
 	}
 	return s

@@ -14,8 +14,7 @@ import (
 // table, by Doris's rules of conversion and strict mode.
 type Converter struct {
 	fields []field // the table's columns, in its order
-	strict bool
-	zone   *time.Location
+	rules  rules
 }
 
 // field is a column of the table and what fills it when a row does not.
@@ -34,7 +33,7 @@ func NewConverter(schema *typesv1.Schema, load *typesv1.RoutineLoad) (*Converter
 	if err != nil {
 		return nil, fmt.Errorf("time zone of the job: %w", err)
 	}
-	c := &Converter{strict: load.StrictMode, zone: zone}
+	c := &Converter{rules: rules{strict: load.StrictMode, zone: zone, zones: &zones{}}}
 	for _, column := range schema.Columns {
 		typ, err := types.Parse(column.Type)
 		if err != nil {
@@ -56,7 +55,7 @@ func NewConverter(schema *typesv1.Schema, load *typesv1.RoutineLoad) (*Converter
 func (c *Converter) checkDefaults() error {
 	batch := c.NewBatch()
 	for i, f := range c.fields {
-		if out := batch.set(i, f.fallback, c.zone); out != good && out != isNull {
+		if out := batch.Columns[i].set(0, &f.fallback, &batch.arena, &c.rules); out != good && out != isNull {
 			return fmt.Errorf("column %s: default %q %s", f.name, f.fallback.raw, out.describe(f.typ))
 		}
 	}
@@ -101,7 +100,7 @@ func (c *Converter) NewBatch() *Batch {
 // SetNow gives the time that DEFAULT CURRENT_TIMESTAMP stands for, until the
 // next call. It is stored in the job's time zone.
 func (c *Converter) SetNow(now time.Time) {
-	local := now.In(c.zone).Format("2006-01-02 15:04:05.000000")
+	local := now.In(c.rules.zone).Format("2006-01-02 15:04:05.000000")
 	for i := range c.fields {
 		if c.fields[i].now {
 			c.fields[i].fallback = TextValue([]byte(local))
@@ -116,7 +115,7 @@ func (c *Converter) SetNow(now time.Time) {
 func (c *Converter) Add(b *Batch, values []Value, at Place) *RowError {
 	for i := range values {
 		if out := c.fill(b, i, &values[i]); out != good {
-			return c.blame(&values[i], i, out, at)
+			return c.blame(b, i, &values[i], out, at)
 		}
 	}
 	b.Rows++
@@ -130,30 +129,34 @@ func (c *Converter) fill(b *Batch, i int, v *Value) outcome {
 	if v.Kind == Missing {
 		*v = f.fallback
 	}
-	out := b.set(i, *v, c.zone)
+	b.textLen += len(v.raw)
+	out := b.Columns[i].set(b.Rows, v, &b.arena, &c.rules)
 	switch {
 	case out == good:
 		return good
-	case out == cut && !c.strict:
+	case out == cut && !c.rules.strict:
 		return good
 	case out == isNull && f.nullable:
 		b.Columns[i].Null[b.Rows] = true
 		return good
-	case out.alwaysBad() || c.strict || !f.nullable:
+	case out.alwaysBad() || c.rules.strict || !f.nullable:
 		return out
 	}
 	b.Columns[i].Null[b.Rows] = true
 	return good
 }
 
-func (c *Converter) blame(v *Value, i int, out outcome, at Place) *RowError {
-	f := &c.fields[i]
+func (c *Converter) blame(b *Batch, i int, v *Value, out outcome, at Place) *RowError {
+	f, what := &c.fields[i], out.describe(c.fields[i].typ)
+	if shape := b.Columns[i].shape; shape != nil && out != isNull {
+		what = shape.describe(out)
+	}
 	bad := &RowError{Line: at.Line, Column: f.name, Raw: at.Raw}
 	if v.Kind > Null {
 		bad.Source = v.raw
 	}
-	bad.Reason = fmt.Sprintf("column %s: the value %s", f.name, out.describe(f.typ))
-	if out != isNull && !out.alwaysBad() && !c.strict {
+	bad.Reason = fmt.Sprintf("column %s: the value %s", f.name, what)
+	if out != isNull && !out.alwaysBad() && !c.rules.strict {
 		bad.Reason += ", and the column is NOT NULL"
 	}
 	if out == cut {

@@ -172,6 +172,8 @@ func cell(c *decode.Column, i int) string {
 	switch {
 	case c.Null[i]:
 		return "NULL"
+	case c.Nested != nil:
+		return part(c.Type, c.Nested[i])
 	case c.Text != nil:
 		return strconv.Quote(string(c.Text[i]))
 	case c.Float != nil:
@@ -186,6 +188,44 @@ func cell(c *decode.Column, i int) string {
 		return time.UnixMicro(c.Int[i]).UTC().Format("2006-01-02 15:04:05.999999")
 	}
 	return strconv.FormatInt(c.Int[i], 10)
+}
+
+// part prints a value in a nested column.
+func part(t types.Type, v any) string {
+	parts := t.Parts()
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case []any:
+		list := make([]string, len(v))
+		for i := range v {
+			list[i] = part(parts[0].Type, v[i])
+		}
+		return "[" + strings.Join(list, ", ") + "]"
+	case decode.Pairs:
+		list := make([]string, len(v.Keys))
+		for i := range v.Keys {
+			list[i] = part(parts[0].Type, v.Keys[i]) + ": " + part(parts[1].Type, v.Values[i])
+		}
+		return "{" + strings.Join(list, ", ") + "}"
+	case map[string]any:
+		list := make([]string, len(parts))
+		for i, p := range parts {
+			list[i] = p.Name + " " + part(p.Type, v[p.Name])
+		}
+		return "(" + strings.Join(list, ", ") + ")"
+	case string:
+		return strconv.Quote(v)
+	case time.Time:
+		return v.Format("2006-01-02 15:04:05.999999")
+	case *big.Int:
+		return scaled(v, t.Scale)
+	case int64:
+		if t.Kind == types.Decimal {
+			return scaled(big.NewInt(v), t.Scale)
+		}
+	}
+	return fmt.Sprint(v)
 }
 
 func scaled(n *big.Int, scale int) string {

@@ -16,28 +16,36 @@ func unescape(to, s []byte) ([]byte, bool) {
 			return append(to, s...), true
 		}
 		to = append(to, s[:i]...)
-		if s[i+1] != 'u' {
-			to = append(to, plainEscape(s[i+1]))
-			s = s[i+2:]
-			continue
-		}
-		r, _ := hex4(s, i+2)
-		s = s[i+6:]
-		if utf16.IsSurrogate(r) {
-			low, ok := rune(0), false
-			if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
-				low, ok = hex4(s, 2)
-			}
-			if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
-				return nil, false
-			}
-			s = s[6:]
+		r, n := readEscape(s[i:])
+		if n == 0 {
+			return nil, false
 		}
 		to = utf8.AppendRune(to, r)
+		s = s[i+n:]
 	}
 }
 
-func plainEscape(c byte) byte {
+// readEscape reads the well-formed escape that s begins with, or the two of a
+// surrogate pair. n is 0 for half of one.
+func readEscape(s []byte) (r rune, n int) {
+	if s[1] != 'u' {
+		return plainEscape(s[1]), 2
+	}
+	r, _ = hex4(s, 2)
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	if len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
+		if low, ok := hex4(s, 8); ok {
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				return r, 12
+			}
+		}
+	}
+	return utf8.RuneError, 0
+}
+
+func plainEscape(c byte) rune {
 	switch c {
 	case 'b':
 		return '\b'
@@ -50,7 +58,7 @@ func plainEscape(c byte) byte {
 	case 't':
 		return '\t'
 	}
-	return c
+	return rune(c)
 }
 
 // hex4 reads four hex digits at i.
