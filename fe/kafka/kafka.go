@@ -13,6 +13,8 @@ package kafka
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -121,6 +123,8 @@ func dialReason(err error) string {
 		return "the broker closed the connection: it may want another property.security.protocol (TLS, SASL), or have refused the credentials"
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState), errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return "authentication failed: " + err.Error()
+	case tlsReason(err) != "":
+		return tlsReason(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer within %v", CheckTimeout)
 	}
@@ -129,6 +133,30 @@ func dialReason(err error) string {
 		return op.Err.Error()
 	}
 	return err.Error()
+}
+
+// tlsReason says why TLS failed, empty if it did not.
+func tlsReason(err error) string {
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		plain     tls.RecordHeaderError
+		remote    *net.OpError
+	)
+	switch {
+	case errors.As(err, &authority):
+		return "TLS: nobody that is trusted signed the broker's certificate; give its authority by property.ssl.ca.location"
+	case errors.As(err, &name):
+		return "TLS: the broker's certificate is for another host (property.ssl.endpoint.identification.algorithm): " + name.Error()
+	case errors.As(err, &invalid):
+		return "TLS: the broker's certificate is not valid: " + invalid.Error()
+	case errors.As(err, &plain):
+		return "TLS: the port does not speak it; try property.security.protocol plaintext or sasl_plaintext"
+	case errors.As(err, &remote) && remote.Op == "remote error": // an alert
+		return "TLS: the broker refused the client's certificate, or wants one (property.ssl.certificate.location): " + remote.Err.Error()
+	}
+	return ""
 }
 
 // classify wraps err, if any, with the sentinel that callers decide by, and
