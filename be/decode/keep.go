@@ -9,6 +9,7 @@ func (b *Batch) Keep(keep []bool) {
 		keepOf(c.Wide, keep, Int128{})
 		keepOf(c.Float, keep, 0)
 		keepOf(c.Text, keep, nil)
+		keepOf(c.Nested, keep, nil)
 	}
 	rows := 0
 	for _, k := range keep[:b.Rows] {
@@ -50,6 +51,9 @@ func (c *Column) Slice(first, end int) Column {
 	}
 	if c.Text != nil {
 		out.Text = c.Text[first:end]
+	}
+	if c.Nested != nil {
+		out.Nested = c.Nested[first:end]
 	}
 	return out
 }

@@ -85,3 +85,45 @@ func TestSourceOfAllColumns(t *testing.T) {
 		t.Error("New took a PRECEDING FILTER")
 	}
 }
+
+// C09: a PRECEDING FILTER sees what is written, expressions what it means.
+func TestWritten(t *testing.T) {
+	for _, tt := range []struct {
+		format        typesv1.RoutineLoad_Format
+		message       string
+		written, text string
+	}{
+		{typesv1.RoutineLoad_FORMAT_CSV, `\N`, `\N`, "NULL"},
+		{typesv1.RoutineLoad_FORMAT_CSV, `"\N"`, `\N`, "NULL"},
+		{typesv1.RoutineLoad_FORMAT_CSV, `""`, ``, "NULL"},
+		{typesv1.RoutineLoad_FORMAT_CSV, `x`, `x`, "x"},
+		{typesv1.RoutineLoad_FORMAT_JSON, `{"s":"\\N"}`, `\N`, `\N`},
+		{typesv1.RoutineLoad_FORMAT_JSON, `{"s":null}`, "NULL", "NULL"},
+		{typesv1.RoutineLoad_FORMAT_JSON, `{"s":true}`, "1", "1"},
+	} {
+		load := &typesv1.RoutineLoad{Format: tt.format, Enclose: `"`, EmptyFieldAsNull: true}
+		source, err := decode.NewSource(parseTable(t, "s STRING\n"), load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := source.NewRows()
+		source.Start([]byte(tt.message))
+		if _, bad := source.Next(rows); bad != nil || rows.Len != 1 {
+			t.Fatalf("%s: %d rows, %+v", tt.message, rows.Len, bad)
+		}
+		v := rows.Fields[0][0]
+		if got := orNull(v.Written()); got != tt.written {
+			t.Errorf("%s is written %s, want %s", tt.message, got, tt.written)
+		}
+		if got := orNull(v.Text()); got != tt.text {
+			t.Errorf("%s is the text %s, want %s", tt.message, got, tt.text)
+		}
+	}
+}
+
+func orNull(s []byte, ok bool) string {
+	if !ok {
+		return "NULL"
+	}
+	return string(s)
+}

@@ -5,7 +5,7 @@ package decode
 type Value struct {
 	Kind    Kind
 	escaped bool   // raw holds JSON escapes
-	raw     []byte // of a JSON string, what stands between the quotes
+	raw     []byte // of a JSON string, what stands between the quotes; of its null, nil
 }
 
 // Kind says what a Value is.
@@ -41,6 +41,15 @@ func (v Value) Text() (s []byte, ok bool) {
 // Source is the value as PRECEDING FILTER sees it: as Text, but what stands for
 // NULL in CSV is text, too.
 func (v Value) Source() (s []byte, ok bool) {
+	if v.Kind == Null {
+		return v.raw, v.raw != nil
+	}
+	return v.Text()
+}
+
+// Written is what a PRECEDING FILTER sees: the value as the source has it, of
+// which CSV's \N is two characters like any other. Only JSON has NULLs there.
+func (v Value) Written() (s []byte, ok bool) {
 	if v.Kind == Null {
 		return v.raw, v.raw != nil
 	}
