@@ -5,6 +5,10 @@ import "strings"
 // secretWords are in the keys of properties whose values must not be shown.
 var secretWords = []string{"password", "secret", "jaas", "token", "passphrase", "ssl.key", "keystore.key", "access_key", "credential"}
 
+// fileContent is the key of what CREATE FILE keeps, which may be a private key.
+// As the word of a column it hides nothing.
+const fileContent = "content"
+
 func isSecretKey(s string) bool {
 	s = strings.ToLower(s)
 	for _, word := range secretWords {
@@ -23,7 +27,8 @@ const mask = "'***'"
 // follows PASSWORD or IDENTIFIED. It reads any text, also one that is no
 // statement, and rather hides too much than too little.
 func HideSecrets(sql string) string {
-	if !isSecretKey(sql) && !strings.Contains(strings.ToLower(sql), "identified") {
+	lower := strings.ToLower(sql)
+	if !isSecretKey(lower) && !strings.Contains(lower, "identified") && !strings.Contains(lower, fileContent) {
 		return sql
 	}
 	var b strings.Builder
@@ -62,7 +67,7 @@ func (h hiding) after(kind tokenKind, token string) hiding {
 		return showAll
 	case h != showAll:
 		return h
-	case kind == quoted && isSecretKey(token):
+	case kind == quoted && (isSecretKey(token) || strings.EqualFold(strings.Trim(token, `'"`), fileContent)):
 		return hideValue
 	case kind == word && (isSecretKey(token) || strings.EqualFold(token, "IDENTIFIED")):
 		return hideStrings

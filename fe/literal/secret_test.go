@@ -22,6 +22,11 @@ func TestHideSecrets(t *testing.T) {
 		{"CREATE USER 'u'@'%' IDENTIFIED BY 'x'", "CREATE USER 'u'@'%' IDENTIFIED BY '***'"},
 		{"SET PASSWORD = PASSWORD('x')", "SET PASSWORD = PASSWORD('***')"},
 		{"SET PASSWORD FOR 'u' = 'x'; SELECT 'a'", "SET PASSWORD FOR '***' = '***'; SELECT 'a'"},
+		{`CREATE FILE "k" PROPERTIES ("catalog" = "kafka", "content" = "-----BEGIN", "md5" = "a")`, `CREATE FILE "k" PROPERTIES ("catalog" = "kafka", "content" = '***', "md5" = "a")`},
+		{`("Content" = "a\"b", 'CONTENT'='c')`, `("Content" = '***', 'CONTENT'='***')`},
+		{`("property.ssl.key.pem" = "a", "property.ssl.ca.pem" = "b")`, `("property.ssl.key.pem" = '***', "property.ssl.ca.pem" = "b")`},
+		{`("property.sasl.oauthbearer.token" = "a")`, `("property.sasl.oauthbearer.token" = '***')`},
+		{"SELECT content FROM t WHERE content = 'a' AND `content` = 'b'", "SELECT content FROM t WHERE content = 'a' AND `content` = 'b'"},
 		{"SELECT password, 'a' FROM t", "SELECT password, 'a' FROM t"},
 	} {
 		if got := literal.HideSecrets(tt.sql); got != tt.want {

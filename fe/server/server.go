@@ -23,10 +23,12 @@ import (
 
 	"shoal/fe/backend"
 	"shoal/fe/coord"
+	"shoal/fe/credentials"
 	"shoal/fe/kafka"
 	"shoal/fe/raftstore"
 	"shoal/fe/routineload"
 	"shoal/fe/rpc"
+	"shoal/fe/seal"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/stmt"
@@ -67,6 +69,7 @@ type Server struct {
 	cfg       Config
 	identity  identity
 	store     *store
+	secrets   *credentials.Keeper
 	registry  *backend.Registry
 	jobs      *routineload.Manager
 	txns      *txn.Committer
@@ -101,8 +104,9 @@ func (s *Server) assemble() {
 	told := session.DefaultServer()
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
+	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
 	s.registry = backend.New(s.store, s.cfg.Logger, rpcconn.DialOptions()...)
-	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger, kafka.Plain), Logger: s.cfg.Logger})
+	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger, s.secrets.Open), Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)
 	s.nodes = &nodes{store: s.store, registry: s.registry, id: s.identity.FrontendID, started: started}
 	queries := coord.New(coord.Config{
@@ -110,7 +114,7 @@ func (s *Server) assemble() {
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
 	})
 	s.stmts = stmt.New(stmt.Config{
-		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Nodes: s.nodes, Processes: s.processes, Started: started,
+		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Nodes: s.nodes, Processes: s.processes, Started: started,
 	})
 }
 
@@ -175,8 +179,8 @@ func (s *Server) lead(ctx context.Context, term uint64) error {
 	return g.Wait()
 }
 
-// bootstrap makes the cluster if there is none, checks its warehouse and
-// registers this frontend.
+// bootstrap makes the cluster if there is none, checks its warehouse and its
+// key, and registers this frontend.
 func (s *Server) bootstrap(ctx context.Context) error {
 	var info *raftlogv1.Cluster
 	s.store.View(func(st *state.State) { info = st.ClusterInfo() })
@@ -185,6 +189,9 @@ func (s *Server) bootstrap(ctx context.Context) error {
 			return err
 		}
 	} else if err := s.checkWarehouse(info); err != nil {
+		return err
+	}
+	if err := s.secrets.Unlock(); err != nil {
 		return err
 	}
 	_, err := s.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{

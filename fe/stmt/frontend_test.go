@@ -9,7 +9,9 @@ import (
 	"go.uber.org/goleak"
 
 	"shoal/fe/coord"
+	"shoal/fe/credentials"
 	"shoal/fe/result"
+	"shoal/fe/seal"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/stmt"
@@ -26,6 +28,7 @@ type frontend struct {
 	store     *memoryStore
 	backend   *localBackend
 	jobs      *recordedJobs
+	secrets   *credentials.Keeper
 	processes *session.Processes
 	globals   *session.Globals
 }
@@ -44,8 +47,12 @@ func newFrontend(t testing.TB) *frontend {
 		Store: f.store, Backends: f.backend, Processes: f.processes, Version: f.globals.Server().Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}),
 	})
+	f.secrets = credentials.New(f.store, seal.New(t.TempDir()))
+	if err := f.secrets.Unlock(); err != nil {
+		t.Fatal(err)
+	}
 	f.Executor = stmt.New(stmt.Config{
-		Store: f.store, Queries: queries, RoutineLoads: f.jobs, Nodes: nodes{}, Processes: f.processes,
+		Store: f.store, Queries: queries, RoutineLoads: f.jobs, Secrets: f.secrets, Nodes: nodes{}, Processes: f.processes,
 		Started: time.Now(),
 	})
 	return f

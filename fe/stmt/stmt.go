@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal/fe/credentials"
 	"shoal/fe/errno"
 	"shoal/fe/literal"
 	"shoal/fe/result"
@@ -69,6 +70,7 @@ type Config struct {
 	Store        Store
 	Queries      Queries
 	RoutineLoads RoutineLoads
+	Secrets      *credentials.Keeper // seals files
 	Nodes        Nodes
 	Processes    *session.Processes
 	Started      time.Time // of the frontend
@@ -191,6 +193,10 @@ func (e *Executor) runDDL(ctx context.Context, s *session.Session, stmt ast.Stmt
 		err = e.alterTable(ctx, s, stmt)
 	case *ast.TruncateTable:
 		err = e.truncateTable(ctx, s, stmt)
+	case *ast.CreateFile:
+		err = e.createFile(ctx, s, stmt)
+	case *ast.DropFile:
+		err = e.dropFile(ctx, s, stmt)
 	case *ast.CreateRoutineLoad:
 		err = e.cfg.RoutineLoads.Create(ctx, s, stmt)
 	case *ast.PauseRoutineLoad:
@@ -228,6 +234,8 @@ func (e *Executor) show(ctx context.Context, s *session.Session, stmt ast.Stmt) 
 		return showWarnings(s, stmt), nil
 	case *ast.ShowGrants:
 		return showGrants(s), nil
+	case *ast.ShowFiles:
+		return e.showFiles(s, stmt)
 	case *ast.ShowCreateDatabase:
 		return e.showCreateDatabase(stmt)
 	case *ast.ShowCreateTable:
@@ -303,7 +311,7 @@ func (e *Executor) Describe(ctx context.Context, s *session.Session, text string
 	case *ast.Unsupported:
 		return nil, errno.New(errno.UnsupportedPrepared, "%s is not supported by Shoal, prepared or not", stmt.What)
 	case *ast.Set, *ast.Use, *ast.NoOp, *ast.Kill, *ast.Admin, *ast.CreateDatabase, *ast.DropDatabase, *ast.CreateTable, *ast.DropTable,
-		*ast.RenameDatabase, *ast.AlterTable, *ast.TruncateTable,
+		*ast.RenameDatabase, *ast.AlterTable, *ast.TruncateTable, *ast.CreateFile, *ast.DropFile,
 		*ast.CreateRoutineLoad, *ast.AlterRoutineLoad, *ast.PauseRoutineLoad, *ast.ResumeRoutineLoad, *ast.StopRoutineLoad:
 		return nil, nil
 	}
