@@ -1,6 +1,7 @@
 package loaddef
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func (d *Definition) checkDerived(target *Target, fields []string) error {
 			continue
 		}
 		if indexFold(names, c.Name) < 0 && !d.usedAfter(i, c.Name) {
-			return errno.New(errno.BadField, "Unknown column '%s' in '%s'%s", c.Name, target.Table, nearest.Hint(c.Name, names))
+			return errno.New(errno.BadField, "Unknown column '%s' in %s%s", c.Name, cmp.Or(target.Table, "the table"), nearest.Hint(c.Name, names))
 		}
 		if err := checkExpression("COLUMNS: "+c.Name, c.Expr, scope); err != nil {
 			return err

@@ -197,7 +197,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"order by in share mode", "ORDER BY id", `"load_mode"="share_group"`, "", errno.NotSupportedYet, "in any order"},
 		{"partition", "PARTITION(p1)", "", "", errno.Unknown, "Unknown partition 'p1'"},
 		{"temporary", "TEMPORARY PARTITION(orders)", "", "", errno.NotSupportedYet, "TEMPORARY PARTITION"},
-		{"no such column", "COLUMNS(id, nme = upper(id))", "", "", errno.BadField, "Unknown column 'nme' in 'orders', did you mean 'Name'?"},
+		{"no such column", "COLUMNS(id, nme = upper(id))", "", "", errno.BadField, "Unknown column 'nme' in orders, did you mean 'Name'?"},
 		{"twice", "COLUMNS(id, name, NAME)", "", "", errno.DuplicateColumn, "Duplicate column 'Name'"},
 		{"derived twice", "COLUMNS(id, name = 1, NAME = 2)", "", "", errno.DuplicateColumn, "Duplicate column 'Name'"},
 		{"must have a value", "COLUMNS(name)", "", "", errno.Unknown, "Column 'id' is NOT NULL"},

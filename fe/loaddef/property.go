@@ -224,7 +224,7 @@ func kept(key, otherwise, why string, check func(value string) error) property {
 // default, can be had so far.
 func later(key, why string, taken ...string) property {
 	return property{
-		key: key, otherwise: taken[0],
+		key: key, otherwise: taken[0], inert: why,
 		read: func(_ *typesv1.RoutineLoad, value string) error {
 			if indexFold(taken, value) >= 0 {
 				return nil

@@ -1,6 +1,7 @@
 package loaddef
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,12 +82,19 @@ func (d *Definition) readOffsets(s *source, zone *time.Location) error {
 // keepOffsets keeps the text of kafka_offsets, in the order of partitions.
 func (d *Definition) keepOffsets(s *source) {
 	d.Load.KafkaOffsets = nil
-	if s.offsets == nil {
+	offsets := s.offsets
+	switch {
+	case offsets == nil && !d.share():
 		return
+	case offsets == nil:
+		// A share group is not pinned to partitions that are named, so they are
+		// kept by their offsets.
+		text := cmp.Or(d.Load.CustomProperties[clientprops.DefaultOffsets], "OFFSET_END")
+		offsets = slices.Repeat([]string{text}, len(s.partitions))
 	}
-	byPartition := make(map[int32]string, len(s.offsets))
+	byPartition := make(map[int32]string, len(offsets))
 	for i, p := range s.partitions {
-		byPartition[p] = strings.ToUpper(s.offsets[i])
+		byPartition[p] = strings.ToUpper(offsets[i])
 	}
 	for _, p := range slices.Sorted(slices.Values(s.partitions)) {
 		d.Load.KafkaOffsets = append(d.Load.KafkaOffsets, byPartition[p])

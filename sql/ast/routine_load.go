@@ -37,6 +37,9 @@ type LoadProperties struct {
 	Partitions          *Partitions
 }
 
+// Empty tells whether no clause was given.
+func (l *LoadProperties) Empty() bool { return len(l.clauses()) == 0 }
+
 // LoadColumn is an entry of COLUMNS: a source field, or a derived column if
 // there is an expression.
 type LoadColumn struct {
@@ -81,7 +84,7 @@ type ResumeRoutineLoad struct {
 type StopRoutineLoad struct{ Job Name }
 
 // ShowRoutineLoad is SHOW [ALL] ROUTINE LOAD; All includes final jobs. Job is
-// nil without FOR, and Filter has at most a pattern for names.
+// nil without FOR. LIKE is about names.
 type ShowRoutineLoad struct {
 	All    bool
 	Job    *Name
@@ -100,12 +103,18 @@ type ShowCreateRoutineLoad struct {
 // ShowRoutineLoadLedger is SHOW ROUTINE LOAD LEDGER FOR a job.
 type ShowRoutineLoadLedger struct{ Job Name }
 
-// ShowLoadWarnings is SHOW LOAD WARNINGS: ON an URL, or WHERE a condition.
+// ShowLoadWarnings is SHOW LOAD WARNINGS: ON an URL, or WHERE all conditions
+// hold. Limit is -1 without a LIMIT.
 type ShowLoadWarnings struct {
 	URL    string
 	DB     string
-	Filter Filter
+	Where  []Equality
+	Offset int
+	Limit  int
 }
+
+// Equality is column = literal.
+type Equality struct{ Column, Value string }
 
 // Admin is an ADMIN statement; Text is what follows the word.
 type Admin struct{ Text string }

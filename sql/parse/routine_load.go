@@ -250,14 +250,14 @@ func (p *parser) showRoutineLoad(all bool) ast.Stmt {
 	case !all && p.accept("LEDGER"):
 		p.expect("FOR")
 		return &ast.ShowRoutineLoadLedger{Job: p.job()}
-	case p.accept("FOR"):
-		job := p.job()
-		return &ast.ShowRoutineLoad{All: all, Job: &job}
-	case p.accept("LIKE"):
-		pattern := p.stringLiteral("a pattern")
-		return &ast.ShowRoutineLoad{All: all, Filter: ast.Filter{Like: &pattern}}
 	}
-	return &ast.ShowRoutineLoad{All: all}
+	show := &ast.ShowRoutineLoad{All: all}
+	if p.accept("FOR") {
+		job := p.job()
+		show.Job = &job
+	}
+	show.Filter = p.filter()
+	return show
 }
 
 func (p *parser) showRoutineLoadTask() ast.Stmt {

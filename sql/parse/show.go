@@ -117,13 +117,20 @@ func (p *parser) showWarnings() ast.Stmt {
 		return nil
 	}
 	s.Errors = k == "ERRORS"
-	if p.accept("LIMIT") {
-		s.Limit = p.integer("a number of rows")
-		if p.acceptSymbol(",") {
-			s.Offset, s.Limit = s.Limit, p.integer("a number of rows")
-		}
-	}
+	s.Offset, s.Limit = p.limit()
 	return s
+}
+
+// limit takes [LIMIT [offset,] count]; the count is -1 without.
+func (p *parser) limit() (offset, count int) {
+	if !p.accept("LIMIT") {
+		return 0, -1
+	}
+	count = p.integer("a number of rows")
+	if p.acceptSymbol(",") {
+		offset, count = count, p.integer("a number of rows")
+	}
+	return offset, count
 }
 
 func (p *parser) showGrants() ast.Stmt {
@@ -139,9 +146,29 @@ func (p *parser) showGrants() ast.Stmt {
 
 func (p *parser) showLoadWarnings() ast.Stmt {
 	if p.accept("ON") {
-		return &ast.ShowLoadWarnings{URL: p.stringLiteral("an URL")}
+		return &ast.ShowLoadWarnings{URL: p.stringLiteral("an URL"), Limit: -1}
 	}
-	return &ast.ShowLoadWarnings{DB: p.fromDatabase(), Filter: p.filter()}
+	s := &ast.ShowLoadWarnings{DB: p.fromDatabase()}
+	if p.accept("WHERE") {
+		s.Where = append(s.Where, p.equality())
+		for p.accept("AND") {
+			s.Where = append(s.Where, p.equality())
+		}
+	}
+	s.Offset, s.Limit = p.limit()
+	return s
+}
+
+// equality takes column = literal.
+func (p *parser) equality() ast.Equality {
+	e := ast.Equality{Column: p.name("a column name")}
+	p.expectSymbol("=")
+	if t := p.peek(); t.Kind == Number {
+		e.Value = p.take().Value
+		return e
+	}
+	e.Value = p.stringLiteral("a value")
+	return e
 }
 
 var lists = map[ast.List][][]string{
