@@ -68,15 +68,13 @@ func (r *Reader) due() (of map[int32][]*partition, resume time.Time) {
 
 // patience is how long the next leader may wait for a record. Alone it has all
 // the time. Of several none may keep the others from being asked: they answer
-// at once, until each of them had nothing, and then share the time.
+// at once, until each of them had nothing, and then share the time, of which
+// the protocol knows no less than a millisecond.
 func (r *Reader) patience(brokers int, all time.Duration) time.Duration {
-	switch {
-	case brokers == 1:
-		return max(0, all)
-	case r.idle < brokers:
+	if all <= 0 || brokers > 1 && r.idle < brokers {
 		return 0
 	}
-	return max(0, all) / time.Duration(brokers)
+	return max(all/time.Duration(brokers), time.Millisecond)
 }
 
 // question makes one Fetch for partitions that broker leads, and tells whether
@@ -104,13 +102,13 @@ func (r *Reader) question(ctx context.Context, broker int32, parts []*partition,
 			}
 		}
 	}
-	if resp.ThrottleMillis == 0 { // a broker that throttles us answers nothing
+	if bytes == 0 {
+		r.nothingBelowEnd(ctx, parts)
+	}
+	if bytes == 0 && resp.ThrottleMillis == 0 { // who is throttled, or got a full answer, asks again
 		for _, p := range missing {
 			r.failed(failure(r.named(p), errOmitted), p)
 		}
-	}
-	if bytes == 0 {
-		r.nothingBelowEnd(ctx, parts)
 	}
 	return slices.ContainsFunc(parts, (*partition).inHand)
 }
