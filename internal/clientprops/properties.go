@@ -131,7 +131,7 @@ var properties = slices.Concat(
 		"ssl.cipher.suites", "ssl.curves.list", "ssl.sigalgs.list", "ssl.protocol", "ssl.enabled.protocols", "ssl.provider", "ssl.providers", "ssl.engine.location"),
 	instead("certificates are not looked up in lists of revoked ones", "ssl.crl.location"),
 	instead("give kafka_broker_list", "bootstrap.servers", "metadata.broker.list"),
-	instead("property.kafka_default_offsets says where the job begins; records that are gone before they were read are never skipped in silence",
+	instead("property.kafka_default_offsets says where the job begins; the job property out_of_range what becomes of records that are gone before they were read",
 		"auto.offset.reset"),
 	instead("the job property format says what messages hold", "key.deserializer", "value.deserializer"),
 	instead("nothing is loaded into the processes", "plugin.library.paths"),
