@@ -1,8 +1,8 @@
 // Package rpc is what a backend offers over gRPC: BackendService, for
 // frontends only.
 //
-// It turns requests into calls of the executor, the prober and the query engine,
-// and their errors into status codes; it keeps nothing. A Server is registered
+// It turns requests into calls of the executor, the prober, the reader of
+// previews and the query engine, and their errors into status codes; it keeps nothing. A Server is registered
 // before the backend knows its cluster, and answers UNAVAILABLE until Attach.
 package rpc
 
@@ -37,6 +37,11 @@ type Prober interface {
 	Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backendv1.ProbeResponse, error)
 }
 
+// Reader reads a few records for people to look at.
+type Reader interface {
+	ReadRecords(ctx context.Context, req *backendv1.ReadRecordsRequest) (*backendv1.ReadRecordsResponse, error)
+}
+
 // Backend is what a Server serves.
 type Backend struct {
 	ID uint64
@@ -46,6 +51,7 @@ type Backend struct {
 	Tasks     Tasks
 	Queries   Querier
 	Probes    Prober
+	Reads     Reader
 	Slots     int
 	Version   string
 	// StartedMS is when the process started, in milliseconds since 1970. A
@@ -104,8 +110,8 @@ func (s *Server) SubmitTask(_ context.Context, req *backendv1.SubmitTaskRequest)
 	if err != nil {
 		return nil, err
 	}
-	if t := req.Task; t.GetTaskId() == 0 || t.Epoch == 0 || t.Schema == nil || t.Load == nil {
-		return nil, status.Error(codes.InvalidArgument, "a task comes with its id, epoch, schema and load")
+	if t := req.Task; t.GetTaskId() == 0 || t.Epoch == 0 || t.Load == nil || t.Schema == nil && !t.Load.MultiTable {
+		return nil, status.Error(codes.InvalidArgument, "a task comes with its id, epoch, load, and schema or tables")
 	}
 	if err := b.Tasks.Submit(req.Leadership, req.Task); err != nil {
 		return nil, toStatus(err)
@@ -132,6 +138,19 @@ func (s *Server) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*backe
 		return nil, err
 	}
 	resp, err := b.Probes.Probe(ctx, req)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return resp, nil
+}
+
+// ReadRecords implements BackendService.
+func (s *Server) ReadRecords(ctx context.Context, req *backendv1.ReadRecordsRequest) (*backendv1.ReadRecordsResponse, error) {
+	b, err := s.attached()
+	if err != nil {
+		return nil, err
+	}
+	resp, err := b.Reads.ReadRecords(ctx, req)
 	if err != nil {
 		return nil, toStatus(err)
 	}

@@ -64,11 +64,12 @@ func TestUnfit(t *testing.T) {
 		call func(*rpc.Server) error
 		want codes.Code
 	}{
-		"a whole task": {submit(func(*backendv1.TaskSpec) {}), codes.OK},
-		"no task id":   {submit(func(spec *backendv1.TaskSpec) { spec.TaskId = 0 }), codes.InvalidArgument},
-		"no epoch":     {submit(func(spec *backendv1.TaskSpec) { spec.Epoch = 0 }), codes.InvalidArgument},
-		"no schema":    {submit(func(spec *backendv1.TaskSpec) { spec.Schema = nil }), codes.InvalidArgument},
-		"no load":      {submit(func(spec *backendv1.TaskSpec) { spec.Load = nil }), codes.InvalidArgument},
+		"a whole task":                  {submit(func(*backendv1.TaskSpec) {}), codes.OK},
+		"no schema, for several tables": {submit(func(spec *backendv1.TaskSpec) { spec.Schema, spec.Load.MultiTable = nil, true }), codes.OK},
+		"no task id":                    {submit(func(spec *backendv1.TaskSpec) { spec.TaskId = 0 }), codes.InvalidArgument},
+		"no epoch":                      {submit(func(spec *backendv1.TaskSpec) { spec.Epoch = 0 }), codes.InvalidArgument},
+		"no schema":                     {submit(func(spec *backendv1.TaskSpec) { spec.Schema = nil }), codes.InvalidArgument},
+		"no load":                       {submit(func(spec *backendv1.TaskSpec) { spec.Load = nil }), codes.InvalidArgument},
 		"an empty order": {func(s *rpc.Server) error {
 			_, err := s.SubmitTask(t.Context(), &backendv1.SubmitTaskRequest{})
 			return err

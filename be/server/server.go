@@ -126,7 +126,7 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 		Start: (&starter{server: s, warehouse: wh, pipes: pipes}).start,
 	})
 	s.service.Attach(&rpc.Backend{
-		ID: joined.BackendId, ClusterID: joined.ClusterId, Tasks: exec, Queries: queries, Probes: prober{},
+		ID: joined.BackendId, ClusterID: joined.ClusterId, Tasks: exec, Queries: queries, Probes: prober{}, Reads: previewer{s.cfg.Logger},
 		Slots: s.cfg.Slots, Version: s.cfg.Version, StartedMS: s.started.UnixMilli(),
 		Learn: s.learn, WarehouseError: wh.Trouble,
 	})
