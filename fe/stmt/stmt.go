@@ -180,7 +180,7 @@ func (e *Executor) query(ctx context.Context, s *session.Session, stmt *ast.Sele
 func (e *Executor) runDDL(ctx context.Context, s *session.Session, stmt ast.Stmt, w result.Writer) (handled bool, err error) {
 	switch stmt := stmt.(type) {
 	case *ast.CreateDatabase:
-		err = e.createDatabase(ctx, stmt)
+		err = e.createDatabase(ctx, s, stmt)
 	case *ast.DropDatabase:
 		err = e.dropDatabase(ctx, s, stmt)
 	case *ast.CreateTable:
