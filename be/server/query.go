@@ -91,12 +91,13 @@ func (q *querier) request(req *backendv1.QueryRequest) (engine.Request, error) {
 
 // errorKinds are the engine's kinds of errors as frontends know them.
 var errorKinds = map[engine.ErrorKind]backendv1.QueryError_Kind{
-	engine.Failed:        backendv1.QueryError_KIND_FAILED,
-	engine.Syntax:        backendv1.QueryError_KIND_SYNTAX,
-	engine.Refused:       backendv1.QueryError_KIND_REFUSED,
-	engine.UnknownTable:  backendv1.QueryError_KIND_UNKNOWN_TABLE,
-	engine.UnknownColumn: backendv1.QueryError_KIND_UNKNOWN_COLUMN,
-	engine.OutOfMemory:   backendv1.QueryError_KIND_OUT_OF_MEMORY,
+	engine.Failed:          backendv1.QueryError_KIND_FAILED,
+	engine.Syntax:          backendv1.QueryError_KIND_SYNTAX,
+	engine.Refused:         backendv1.QueryError_KIND_REFUSED,
+	engine.UnknownTable:    backendv1.QueryError_KIND_UNKNOWN_TABLE,
+	engine.UnknownColumn:   backendv1.QueryError_KIND_UNKNOWN_COLUMN,
+	engine.OutOfMemory:     backendv1.QueryError_KIND_OUT_OF_MEMORY,
+	engine.UnknownFunction: backendv1.QueryError_KIND_UNKNOWN_FUNCTION,
 }
 
 // queryStatus is an error of the engine as a status that tells its kind.

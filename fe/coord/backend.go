@@ -95,10 +95,11 @@ func fromBackend(ctx context.Context, err error) error {
 
 // kinds are the engine's kinds of errors as backends send them.
 var kinds = map[backendv1.QueryError_Kind]engine.ErrorKind{
-	backendv1.QueryError_KIND_FAILED:         engine.Failed,
-	backendv1.QueryError_KIND_SYNTAX:         engine.Syntax,
-	backendv1.QueryError_KIND_REFUSED:        engine.Refused,
-	backendv1.QueryError_KIND_UNKNOWN_TABLE:  engine.UnknownTable,
-	backendv1.QueryError_KIND_UNKNOWN_COLUMN: engine.UnknownColumn,
-	backendv1.QueryError_KIND_OUT_OF_MEMORY:  engine.OutOfMemory,
+	backendv1.QueryError_KIND_FAILED:           engine.Failed,
+	backendv1.QueryError_KIND_SYNTAX:           engine.Syntax,
+	backendv1.QueryError_KIND_REFUSED:          engine.Refused,
+	backendv1.QueryError_KIND_UNKNOWN_TABLE:    engine.UnknownTable,
+	backendv1.QueryError_KIND_UNKNOWN_COLUMN:   engine.UnknownColumn,
+	backendv1.QueryError_KIND_OUT_OF_MEMORY:    engine.OutOfMemory,
+	backendv1.QueryError_KIND_UNKNOWN_FUNCTION: engine.UnknownFunction,
 }

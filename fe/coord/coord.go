@@ -38,7 +38,9 @@ type Config struct {
 	Backends  Backends
 	Engine    *engine.Engine // for queries that need no backend
 	Processes *session.Processes
-	Version   string // what VERSION() says
+	// RoutineLoads makes the rows of information_schema.routine_load_jobs.
+	RoutineLoads func(*session.Session) [][]result.Cell
+	Version      string // what VERSION() says
 }
 
 // Coordinator answers queries.
@@ -115,10 +117,11 @@ func toErrno(err error) error {
 }
 
 var kindCodes = map[engine.ErrorKind]errno.Code{
-	engine.Failed:        errno.Unknown,
-	engine.Syntax:        errno.Syntax,
-	engine.Refused:       errno.NotSupportedYet,
-	engine.UnknownTable:  errno.NoSuchTable,
-	engine.UnknownColumn: errno.BadField,
-	engine.OutOfMemory:   errno.Unknown,
+	engine.Failed:          errno.Unknown,
+	engine.Syntax:          errno.Syntax,
+	engine.Refused:         errno.NotSupportedYet,
+	engine.UnknownTable:    errno.NoSuchTable,
+	engine.UnknownColumn:   errno.BadField,
+	engine.OutOfMemory:     errno.Unknown,
+	engine.UnknownFunction: errno.NoSuchProcedure,
 }

@@ -64,6 +64,7 @@ var errorKinds = map[engine.ErrorKind]backendv1.QueryError_Kind{
 	engine.Failed: backendv1.QueryError_KIND_FAILED, engine.Syntax: backendv1.QueryError_KIND_SYNTAX,
 	engine.Refused: backendv1.QueryError_KIND_REFUSED, engine.UnknownTable: backendv1.QueryError_KIND_UNKNOWN_TABLE,
 	engine.UnknownColumn: backendv1.QueryError_KIND_UNKNOWN_COLUMN, engine.OutOfMemory: backendv1.QueryError_KIND_OUT_OF_MEMORY,
+	engine.UnknownFunction: backendv1.QueryError_KIND_UNKNOWN_FUNCTION,
 }
 
 // Query implements BackendService as a backend does.

@@ -51,10 +51,7 @@ func (e *Executor) createTable(ctx context.Context, s *session.Session, stmt *as
 	_, err = e.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_CreateTable{CreateTable: &raftlogv1.CreateTable{Table: table}}})
 	switch {
 	case errors.Is(err, catalog.ErrTableExists):
-		if stmt.IfNotExists {
-			return nil
-		}
-		return errno.New(errno.TableExists, "Table '%s' already exists", stmt.Table.Name)
+		return unless(stmt.IfNotExists, s, errno.New(errno.TableExists, "Table '%s' already exists", stmt.Table.Name))
 	case errors.Is(err, catalog.ErrNoDatabase):
 		return errno.New(errno.UnknownDatabase, "Unknown database '%s'", dbName)
 	}
@@ -204,12 +201,8 @@ func (e *Executor) dropTable(ctx context.Context, s *session.Session, stmt *ast.
 	}
 	db, t, err := e.table(s, stmt.Table)
 	if err != nil {
-		missing := errors.Is(err, errno.NoSuchTable)
-		if missing && stmt.IfExists {
-			return nil
-		}
-		if missing {
-			return errno.New(errno.BadTable, "Unknown table '%s'", stmt.Table.Name)
+		if errors.Is(err, errno.NoSuchTable) {
+			return unless(stmt.IfExists, s, errno.New(errno.BadTable, "Unknown table '%s'", stmt.Table.Name))
 		}
 		return err
 	}

@@ -34,12 +34,24 @@ func checkName(code errno.Code, what, name string) error {
 	return nil
 }
 
-func (e *Executor) createDatabase(ctx context.Context, stmt *ast.CreateDatabase) error {
+// unless is err, or nothing but a note of it where the statement said that it
+// may be so: IF EXISTS, IF NOT EXISTS.
+func unless(foreseen bool, s *session.Session, err error) error {
+	if !foreseen {
+		return err
+	}
+	e := errno.From(err)
+	s.Warn(session.LevelNote, e.Code, e.Msg)
+	return nil
+}
+
+func (e *Executor) createDatabase(ctx context.Context, s *session.Session, stmt *ast.CreateDatabase) error {
 	if err := checkName(errno.WrongDatabaseName, "database", stmt.Name); err != nil {
 		return err
 	}
+	exists := errno.New(errno.DatabaseExists, "Can't create database '%s'; database exists", stmt.Name)
 	if isInformationSchema(stmt.Name) {
-		return errno.New(errno.DatabaseExists, "Can't create database '%s'; database exists", stmt.Name)
+		return unless(stmt.IfNotExists, s, exists)
 	}
 	if len(stmt.Properties) > 0 {
 		return errno.New(errno.NotSupportedYet, "CREATE DATABASE has no property '%s' yet", stmt.Properties[0].Key)
@@ -47,10 +59,7 @@ func (e *Executor) createDatabase(ctx context.Context, stmt *ast.CreateDatabase)
 	_, err := e.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_CreateDatabase{
 		CreateDatabase: &raftlogv1.CreateDatabase{Name: stmt.Name}}})
 	if errors.Is(err, catalog.ErrDatabaseExists) {
-		if stmt.IfNotExists {
-			return nil
-		}
-		return errno.New(errno.DatabaseExists, "Can't create database '%s'; database exists", stmt.Name)
+		return unless(stmt.IfNotExists, s, exists)
 	}
 	return err
 }
@@ -64,10 +73,7 @@ func (e *Executor) dropDatabase(ctx context.Context, s *session.Session, stmt *a
 	_, err := e.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_DropDatabase{
 		DropDatabase: &raftlogv1.DropDatabase{Name: stmt.Name}}})
 	if errors.Is(err, catalog.ErrNoDatabase) {
-		if stmt.IfExists {
-			return nil
-		}
-		return errno.New(errno.DatabaseNotExists, "Can't drop database '%s'; database doesn't exist", stmt.Name)
+		return unless(stmt.IfExists, s, errno.New(errno.DatabaseNotExists, "Can't drop database '%s'; database doesn't exist", stmt.Name))
 	}
 	if err == nil && s.DB == stmt.Name {
 		s.DB = ""

@@ -194,7 +194,7 @@ func TestErrors(t *testing.T) {
 		`SELECT * FROM "db:d".u`:      engine.UnknownTable,
 		`SELECT * FROM u`:             engine.UnknownTable,
 		"SELECT CAST('x' AS INTEGER)": engine.Failed,
-		"SELECT nosuch(1)":            engine.Failed,
+		"SELECT nosuch(1)":            engine.UnknownFunction,
 		"SELECT ?":                    engine.Refused,
 		"SELECT $1":                   engine.Refused,
 	} {

@@ -21,6 +21,7 @@ const (
 	UnknownTable
 	UnknownColumn
 	OutOfMemory
+	UnknownFunction
 )
 
 // Error is an error that the writer of the query can do something about.
@@ -43,12 +44,20 @@ func classify(ctx context.Context, err error) error {
 	if !errors.As(err, &duck) {
 		return &Error{Kind: Failed, Msg: err.Error()}
 	}
-	kind := kindOf(duck.Msg)
-	if name, ok := lastQuoted(duck.Msg); ok && kind == UnknownColumn {
-		return &Error{Kind: kind, Msg: fmt.Sprintf("Unknown column '%s' in 'field list'", name)}
+	kind, msg := kindOf(duck.Msg), firstLine(duck.Msg)
+	switch name, quoted := lastQuoted(duck.Msg); {
+	case kind == UnknownColumn && quoted:
+		msg = fmt.Sprintf("Unknown column '%s' in 'field list'", name)
+	case kind == UnknownFunction:
+		_, rest, _ := strings.Cut(msg, unknownFunction)
+		name, _, _ := strings.Cut(rest, " ")
+		msg = fmt.Sprintf("FUNCTION %s does not exist", name)
 	}
-	return &Error{Kind: kind, Msg: firstLine(duck.Msg)}
+	return &Error{Kind: kind, Msg: msg}
 }
+
+// unknownFunction is what DuckDB says before the name of one.
+const unknownFunction = "Function with name "
 
 // lastQuoted returns the last name in double quotes of the first line.
 func lastQuoted(msg string) (string, bool) {
@@ -73,6 +82,9 @@ func kindOf(msg string) ErrorKind {
 	case "Catalog":
 		if strings.Contains(msg, "Table with name") {
 			return UnknownTable
+		}
+		if strings.Contains(firstLine(msg), unknownFunction) {
+			return UnknownFunction
 		}
 	case "Binder":
 		if strings.Contains(msg, "Referenced column") || strings.Contains(msg, "does not have a column named") {

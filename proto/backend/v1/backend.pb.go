@@ -213,13 +213,14 @@ func (DryRunRow_Outcome) EnumDescriptor() ([]byte, []int) {
 type QueryError_Kind int32
 
 const (
-	QueryError_KIND_UNSPECIFIED    QueryError_Kind = 0
-	QueryError_KIND_FAILED         QueryError_Kind = 1
-	QueryError_KIND_SYNTAX         QueryError_Kind = 2
-	QueryError_KIND_REFUSED        QueryError_Kind = 3
-	QueryError_KIND_UNKNOWN_TABLE  QueryError_Kind = 4
-	QueryError_KIND_UNKNOWN_COLUMN QueryError_Kind = 5
-	QueryError_KIND_OUT_OF_MEMORY  QueryError_Kind = 6
+	QueryError_KIND_UNSPECIFIED      QueryError_Kind = 0
+	QueryError_KIND_FAILED           QueryError_Kind = 1
+	QueryError_KIND_SYNTAX           QueryError_Kind = 2
+	QueryError_KIND_REFUSED          QueryError_Kind = 3
+	QueryError_KIND_UNKNOWN_TABLE    QueryError_Kind = 4
+	QueryError_KIND_UNKNOWN_COLUMN   QueryError_Kind = 5
+	QueryError_KIND_OUT_OF_MEMORY    QueryError_Kind = 6
+	QueryError_KIND_UNKNOWN_FUNCTION QueryError_Kind = 7
 )
 
 // Enum value maps for QueryError_Kind.
@@ -232,15 +233,17 @@ var (
 		4: "KIND_UNKNOWN_TABLE",
 		5: "KIND_UNKNOWN_COLUMN",
 		6: "KIND_OUT_OF_MEMORY",
+		7: "KIND_UNKNOWN_FUNCTION",
 	}
 	QueryError_Kind_value = map[string]int32{
-		"KIND_UNSPECIFIED":    0,
-		"KIND_FAILED":         1,
-		"KIND_SYNTAX":         2,
-		"KIND_REFUSED":        3,
-		"KIND_UNKNOWN_TABLE":  4,
-		"KIND_UNKNOWN_COLUMN": 5,
-		"KIND_OUT_OF_MEMORY":  6,
+		"KIND_UNSPECIFIED":      0,
+		"KIND_FAILED":           1,
+		"KIND_SYNTAX":           2,
+		"KIND_REFUSED":          3,
+		"KIND_UNKNOWN_TABLE":    4,
+		"KIND_UNKNOWN_COLUMN":   5,
+		"KIND_OUT_OF_MEMORY":    6,
+		"KIND_UNKNOWN_FUNCTION": 7,
 	}
 )
 
@@ -2792,10 +2795,10 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x06tables\x18\x02 \x03(\v2\x1c.shoal.backend.v1.QueryTableR\x06tables\x12\x1b\n" +
 	"\ttime_zone\x18\x03 \x01(\tR\btimeZone\x12\x18\n" +
 	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1a\n" +
-	"\bdescribe\x18\x05 \x01(\bR\bdescribe\"\xdf\x01\n" +
+	"\bdescribe\x18\x05 \x01(\bR\bdescribe\"\xfa\x01\n" +
 	"\n" +
 	"QueryError\x125\n" +
-	"\x04kind\x18\x01 \x01(\x0e2!.shoal.backend.v1.QueryError.KindR\x04kind\"\x99\x01\n" +
+	"\x04kind\x18\x01 \x01(\x0e2!.shoal.backend.v1.QueryError.KindR\x04kind\"\xb4\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vKIND_FAILED\x10\x01\x12\x0f\n" +
@@ -2803,7 +2806,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\fKIND_REFUSED\x10\x03\x12\x16\n" +
 	"\x12KIND_UNKNOWN_TABLE\x10\x04\x12\x17\n" +
 	"\x13KIND_UNKNOWN_COLUMN\x10\x05\x12\x16\n" +
-	"\x12KIND_OUT_OF_MEMORY\x10\x06\"\x83\x01\n" +
+	"\x12KIND_OUT_OF_MEMORY\x10\x06\x12\x19\n" +
+	"\x15KIND_UNKNOWN_FUNCTION\x10\a\"\x83\x01\n" +
 	"\rQueryResponse\x128\n" +
 	"\x06schema\x18\x01 \x01(\v2\x1e.shoal.backend.v1.ResultSchemaH\x00R\x06schema\x120\n" +
 	"\x04rows\x18\x02 \x01(\v2\x1a.shoal.backend.v1.RowBatchH\x00R\x04rowsB\x06\n" +
