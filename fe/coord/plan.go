@@ -161,6 +161,7 @@ func (c *Coordinator) rewriteSession(s *session.Session, zone string) *rewrite.S
 		Version:      c.cfg.Version,
 		ConnectionID: uint64(s.ID),
 		Now:          time.Now().In(engine.Location(zone)),
+		Zone:         zone,
 		RowCount:     s.RowCount,
 		FoundRows:    s.FoundRows,
 		SelectLimit:  selectLimit(s),

@@ -11,9 +11,6 @@ import (
 	"shoal/sql/duckdb"
 )
 
-// timestamp casts an expression for the functions of dates and times.
-func timestamp(expr string) string { return "CAST(" + expr + " AS TIMESTAMP)" }
-
 // specifiers of MySQL's DATE_FORMAT in DuckDB's words. What is left out has no
 // counterpart.
 var specifiers = map[byte]string{
@@ -21,11 +18,17 @@ var specifiers = map[byte]string{
 	'M': "%B", 'm': "%m", 'p': "%p", 'r': "%I:%M:%S %p", 'S': "%S", 's': "%S", 'T': "%H:%M:%S", 'U': "%U", 'u': "%W", 'v': "%V", 'W': "%A", 'w': "%w", 'x': "%G", 'Y': "%Y", 'y': "%y", '%': "%%",
 }
 
+// javaFormats are the formats in Java's spelling that Doris knows too.
+var javaFormats = map[string]string{"yyyyMMdd": "%Y%m%d", "yyyy-MM-dd": "%Y-%m-%d", "yyyy-MM-dd HH:mm:ss": "%Y-%m-%d %H:%i:%s"}
+
 // dateFormatOf translates a format, which must be a literal.
 func dateFormatOf(node tidb.ExprNode) string {
 	format, ok := stringLiteral(node)
 	if !ok {
 		unsupported("a date format that is no literal")
+	}
+	if mysql, ok := javaFormats[format]; ok {
+		format = mysql
 	}
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
@@ -51,7 +54,7 @@ func (p *printer) dateFormat(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 2 {
 		return ""
 	}
-	return "strftime(" + timestamp(p.expr(n.Args[0])) + ", " + dateFormatOf(n.Args[1]) + ")"
+	return "strftime(" + p.arg(datetime, n.Args[0]) + ", " + dateFormatOf(n.Args[1]) + ")"
 }
 
 // timeFormat formats a time, or the difference of two.
@@ -67,18 +70,60 @@ func (p *printer) strToDate(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 2 {
 		return ""
 	}
-	parsed := "try_strptime(" + text(p.expr(n.Args[0])) + ", " + dateFormatOf(n.Args[1]) + ")"
-	if format, _ := stringLiteral(n.Args[1]); !strings.ContainsAny(strings.ReplaceAll(format, "%%", ""), "fHhIiklprSsT") {
-		return "CAST(" + parsed + " AS DATE)"
+	parsed := "try_strptime(" + p.arg(text, n.Args[0]) + ", " + dateFormatOf(n.Args[1]) + ")"
+	if isDateOnly(n.Args[1]) {
+		return cast(parsed, "DATE")
 	}
 	return parsed
 }
 
+// isDateOnly reports whether a format has no time.
+func isDateOnly(format tidb.ExprNode) bool {
+	text, _ := stringLiteral(format)
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '%' {
+			continue
+		}
+		if i++; strings.IndexByte("fHhIiklprSsT", text[i]) >= 0 {
+			return false
+		}
+	}
+	return !strings.Contains(text, "HH:mm:ss")
+}
+
+// fromUnixtime is the time in the zone after so many seconds, perhaps with
+// micros.
 func (p *printer) fromUnixtime(n *tidb.FuncCallExpr) string {
-	if len(n.Args) != 2 {
+	if len(n.Args) < 1 || len(n.Args) > 2 {
 		return ""
 	}
-	return "strftime(CAST(to_timestamp(" + p.expr(n.Args[0]) + ") AS TIMESTAMP), " + dateFormatOf(n.Args[1]) + ")"
+	at := p.since1970(p.arg(double, n.Args[0]), 1_000_000)
+	if len(n.Args) == 1 {
+		return at
+	}
+	return "strftime(" + at + ", " + dateFormatOf(n.Args[1]) + ")"
+}
+
+// since1970 prints the time in the zone after a number of units, each of so
+// many microseconds.
+func (p *printer) since1970(number string, micros int) string {
+	return p.toZone(fmt.Sprintf("make_timestamp(TRY_CAST(round(%s * %d) AS BIGINT))", number, micros), p.zone())
+}
+
+// unixTimestamp counts the seconds from 1970 to a time in the zone, or to now.
+func (p *printer) unixTimestamp(n *tidb.FuncCallExpr) string {
+	var at string
+	switch len(n.Args) {
+	case 0:
+		return value(p.session.Now.Unix())
+	case 1:
+		at = p.arg(datetime, n.Args[0])
+	case 2:
+		at = "try_strptime(" + p.arg(text, n.Args[0]) + ", " + dateFormatOf(n.Args[1]) + ")"
+	default:
+		return ""
+	}
+	return "CAST(floor(epoch(" + p.fromZone(at, p.zone()) + ")) AS BIGINT)"
 }
 
 // moment prints a time with the digits of the second that a call asks for.
@@ -120,21 +165,6 @@ func (p *printer) utcTimeOfDay(n *tidb.FuncCallExpr) string {
 	return moment(n, "TIME", time.TimeOnly, p.session.Now.UTC())
 }
 
-func (p *printer) unixNow(n *tidb.FuncCallExpr) string {
-	if len(n.Args) > 0 {
-		return ""
-	}
-	return value(p.session.Now.Unix())
-}
-
-// literalInt returns the int64 of an integer literal, otherwise nil.
-func literalInt(node tidb.ExprNode) any {
-	if v, ok := node.(*literals.ValueExpr); ok && v.Kind() == literals.KindInt64 {
-		return v.GetInt64()
-	}
-	return nil
-}
-
 // units are the functions that make an interval of a number.
 var units = map[tidb.TimeUnitType]string{
 	tidb.TimeUnitMicrosecond: "to_microseconds", tidb.TimeUnitSecond: "to_seconds", tidb.TimeUnitMinute: "to_minutes", tidb.TimeUnitHour: "to_hours",
@@ -147,14 +177,14 @@ func (p *printer) interval(amount tidb.ExprNode, unit tidb.TimeUnitType) string 
 	if !ok {
 		unsupported("INTERVAL … %s", unit)
 	}
-	target := "BIGINT"
+	kind, target := integer, "BIGINT"
 	switch unit {
 	case tidb.TimeUnitSecond:
-		target = "DOUBLE"
+		kind, target = double, "DOUBLE"
 	case tidb.TimeUnitDay, tidb.TimeUnitWeek, tidb.TimeUnitMonth, tidb.TimeUnitQuarter, tidb.TimeUnitYear:
 		target = "INTEGER"
 	}
-	return function + "(CAST(" + p.expr(amount) + " AS " + target + "))"
+	return function + "(" + cast(p.arg(kind, amount), target) + ")"
 }
 
 func (p *printer) dateAdd(n *tidb.FuncCallExpr) string { return p.shift(n, "+") }
@@ -168,8 +198,8 @@ func (p *printer) shift(n *tidb.FuncCallExpr, sign string) string {
 	if !ok {
 		return ""
 	}
-	shifted := "(" + timestamp(p.expr(n.Args[0])) + " " + sign + " " + p.interval(n.Args[1], unit) + ")"
-	if isDate(n.Args[0]) && wholeDays(unit) {
+	shifted := "(" + p.arg(datetime, n.Args[0]) + " " + sign + " " + p.interval(n.Args[1], unit) + ")"
+	if p.isDate(n.Args[0]) && wholeDays(unit) {
 		return "CAST(" + shifted + " AS DATE)"
 	}
 	return shifted
@@ -196,8 +226,8 @@ func wholeDays(unit tidb.TimeUnitType) bool {
 }
 
 // isDate reports whether an expression is a date by its form. What columns are
-// is not known here.
-func isDate(node tidb.ExprNode) bool {
+// is not known in a query.
+func (p *printer) isDate(node tidb.ExprNode) bool {
 	switch n := node.(type) {
 	case *tidb.FuncCallExpr:
 		switch n.FnName.L {
@@ -205,13 +235,13 @@ func isDate(node tidb.ExprNode) bool {
 			return true
 		case "date_add", "date_sub", "adddate", "subdate":
 			unit, ok := unitOf(n, 3, 2)
-			return ok && isDate(n.Args[0]) && wholeDays(unit)
+			return ok && p.isDate(n.Args[0]) && wholeDays(unit)
 		}
 	case *literals.ValueExpr:
 		s, ok := stringLiteral(n)
 		return ok && len(s) == len(time.DateOnly)
 	}
-	return false
+	return p.scope != nil && p.kind(node) == date
 }
 
 func (p *printer) timestampAdd(n *tidb.FuncCallExpr) string {
@@ -219,7 +249,7 @@ func (p *printer) timestampAdd(n *tidb.FuncCallExpr) string {
 	if !ok {
 		return ""
 	}
-	return "(" + timestamp(p.expr(n.Args[2])) + " + " + p.interval(n.Args[1], unit) + ")"
+	return "(" + p.arg(datetime, n.Args[2]) + " + " + p.interval(n.Args[1], unit) + ")"
 }
 
 // timestampDiff counts whole units, as DuckDB's date_sub does.
@@ -231,7 +261,7 @@ func (p *printer) timestampDiff(n *tidb.FuncCallExpr) string {
 	if _, ok := units[unit]; !ok {
 		unsupported("TIMESTAMPDIFF of %s", unit)
 	}
-	return "date_sub(" + duckdb.QuoteString(strings.ToLower(unit.String())) + ", " + timestamp(p.expr(n.Args[1])) + ", " + timestamp(p.expr(n.Args[2])) + ")"
+	return "date_sub(" + duckdb.QuoteString(strings.ToLower(unit.String())) + ", " + p.arg(datetime, n.Args[1]) + ", " + p.arg(datetime, n.Args[2]) + ")"
 }
 
 func (p *printer) extract(n *tidb.FuncCallExpr) string {
@@ -242,7 +272,7 @@ func (p *printer) extract(n *tidb.FuncCallExpr) string {
 	if _, ok := units[unit]; !ok {
 		unsupported("EXTRACT of %s", unit)
 	}
-	return "date_part(" + duckdb.QuoteString(strings.ToLower(unit.String())) + ", " + timestamp(p.expr(n.Args[1])) + ")"
+	return "date_part(" + duckdb.QuoteString(strings.ToLower(unit.String())) + ", " + p.arg(datetime, n.Args[1]) + ")"
 }
 
 // convertZone prints CONVERT_TZ with known zones: names, or offsets, which
@@ -251,30 +281,54 @@ func (p *printer) convertZone(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 3 {
 		return ""
 	}
-	moved := timestamp(p.expr(n.Args[0]))
-	moved = p.fromZone(moved, n.Args[1])
-	return p.toZone(moved, n.Args[2])
+	moved := p.fromZone(p.arg(datetime, n.Args[0]), p.zoneOf(n.Args[1]))
+	return p.toZone(moved, p.zoneOf(n.Args[2]))
+}
+
+// zone is a time zone: a name that DuckDB knows, or else seconds east of UTC.
+type zone struct {
+	name    string
+	seconds int
+}
+
+// zone is the session's or the job's.
+func (p *printer) zone() zone { return readZone(p.session.Zone) }
+
+// readZone reads a time zone in MySQL's spelling. SYSTEM and nothing are UTC.
+func readZone(name string) zone {
+	if name == "" || strings.EqualFold(name, "SYSTEM") || strings.EqualFold(name, "UTC") {
+		return zone{}
+	}
+	if t, err := time.Parse("-07:00", name); err == nil {
+		_, seconds := t.Zone()
+		return zone{seconds: seconds}
+	}
+	return zone{name: name}
 }
 
 // fromZone prints the UTC of a time in a zone.
-func (p *printer) fromZone(expr string, zone tidb.ExprNode) string {
-	name, seconds, named := p.zoneOf(zone)
-	if named {
-		return "timezone('UTC', timezone(" + duckdb.QuoteString(name) + ", " + expr + "))"
+func (p *printer) fromZone(expr string, z zone) string {
+	switch {
+	case z.name != "":
+		return "timezone('UTC', timezone(" + duckdb.QuoteString(z.name) + ", " + expr + "))"
+	case z.seconds != 0:
+		return fmt.Sprintf("(%s - to_seconds(%d))", expr, z.seconds)
 	}
-	return fmt.Sprintf("(%s - to_seconds(%d))", expr, seconds)
+	return expr
 }
 
 // toZone prints the time in a zone of a UTC.
-func (p *printer) toZone(expr string, zone tidb.ExprNode) string {
-	name, seconds, named := p.zoneOf(zone)
-	if named {
-		return "timezone(" + duckdb.QuoteString(name) + ", timezone('UTC', " + expr + "))"
+func (p *printer) toZone(expr string, z zone) string {
+	switch {
+	case z.name != "":
+		return "timezone(" + duckdb.QuoteString(z.name) + ", timezone('UTC', " + expr + "))"
+	case z.seconds != 0:
+		return fmt.Sprintf("(%s + to_seconds(%d))", expr, z.seconds)
 	}
-	return fmt.Sprintf("(%s + to_seconds(%d))", expr, seconds)
+	return expr
 }
 
-func (p *printer) zoneOf(node tidb.ExprNode) (name string, seconds int, named bool) {
+func (p *printer) zoneOf(node tidb.ExprNode) zone {
 	name, ok := stringLiteral(node)
 	if variable, is := node.(*tidb.VariableExpr); is {
 		name, ok = p.variableValue(variable).(string)
@@ -282,12 +336,9 @@ func (p *printer) zoneOf(node tidb.ExprNode) (name string, seconds int, named bo
 	if !ok {
 		unsupported("a time zone that is neither a literal nor a variable")
 	}
-	if strings.EqualFold(name, "SYSTEM") {
-		return "UTC", 0, false
+	z := readZone(name)
+	if p.scope != nil {
+		p.checkZone(z.name)
 	}
-	if t, err := time.Parse("-07:00", name); err == nil {
-		_, seconds = t.Zone()
-		return name, seconds, false
-	}
-	return name, 0, true
+	return z
 }

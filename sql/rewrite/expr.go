@@ -37,7 +37,7 @@ func (p *printer) expr(node tidb.ExprNode) string {
 	case *literals.ValueExpr:
 		return literal(n)
 	case *tidb.ColumnNameExpr:
-		return columnName(n.Name)
+		return p.column(n.Name)
 	case *tidb.ParenthesesExpr:
 		return "(" + p.expr(n.Expr) + ")"
 	case *tidb.BinaryOperationExpr:
@@ -51,10 +51,13 @@ func (p *printer) expr(node tidb.ExprNode) string {
 	case *tidb.FuncCastExpr:
 		return p.cast(n)
 	case *tidb.AggregateFuncExpr:
+		p.onlyInQueries("the aggregate function " + strings.ToUpper(n.F))
 		return p.aggregate(n)
 	case *tidb.WindowFuncExpr:
+		p.onlyInQueries("the window function " + strings.ToUpper(n.Name))
 		return p.windowFunction(n)
 	case *tidb.SubqueryExpr:
+		p.onlyInQueries("a subquery")
 		return "(" + p.query(n.Query) + ")"
 	case *tidb.CaseExpr:
 		return p.caseExpr(n)
@@ -72,20 +75,22 @@ func (p *printer) expr(node tidb.ExprNode) string {
 func (p *printer) predicate(node tidb.ExprNode) string {
 	switch n := node.(type) {
 	case *tidb.BetweenExpr:
-		return "(" + p.expr(n.Expr) + not(n.Not) + " BETWEEN " + p.expr(n.Left) + " AND " + p.expr(n.Right) + ")"
+		operands := p.compared(n.Expr, n.Left, n.Right)
+		return "(" + operands[0] + not(n.Not) + " BETWEEN " + operands[1] + " AND " + operands[2] + ")"
 	case *tidb.PatternInExpr:
 		if n.Sel != nil {
 			return "(" + p.expr(n.Expr) + not(n.Not) + " IN " + p.expr(n.Sel) + ")"
 		}
-		return "(" + p.expr(n.Expr) + not(n.Not) + " IN (" + p.exprs(n.List) + "))"
+		operands := p.compared(append([]tidb.ExprNode{n.Expr}, n.List...)...)
+		return "(" + operands[0] + not(n.Not) + " IN (" + strings.Join(operands[1:], ", ") + "))"
 	case *tidb.IsNullExpr:
 		return "(" + p.expr(n.Expr) + " IS" + not(n.Not) + " NULL)"
 	case *tidb.IsTruthExpr:
-		return fmt.Sprintf("(CAST(%s AS BOOLEAN) IS%s %t)", p.expr(n.Expr), not(n.Not), n.True != 0)
+		return fmt.Sprintf("(%s IS%s %t)", p.arg(boolean, n.Expr), not(n.Not), n.True != 0)
 	case *tidb.PatternLikeOrIlikeExpr:
 		return p.like(n)
 	case *tidb.PatternRegexpExpr:
-		return "(" + strings.TrimSpace(not(n.Not)+" regexp_matches(") + text(p.expr(n.Expr)) + ", " + text(p.expr(n.Pattern)) + "))"
+		return "(" + strings.TrimSpace(not(n.Not)+" regexp_matches(") + p.arg(text, n.Expr) + ", " + p.arg(text, n.Pattern) + "))"
 	case *tidb.ExistsSubqueryExpr:
 		return "(" + strings.TrimSpace(not(n.Not)+" EXISTS "+p.expr(n.Sel)) + ")"
 	case *tidb.CompareSubqueryExpr:
@@ -106,9 +111,6 @@ func not(n bool) string {
 	return ""
 }
 
-// text casts an expression for functions that take only texts.
-func text(expr string) string { return "CAST(" + expr + " AS VARCHAR)" }
-
 // like prints LIKE, which has an escape character in MySQL even if none is
 // named.
 func (p *printer) like(n *tidb.PatternLikeOrIlikeExpr) string {
@@ -120,10 +122,21 @@ func (p *printer) like(n *tidb.PatternLikeOrIlikeExpr) string {
 	if n.Escape != 0 {
 		escape = " ESCAPE " + duckdb.QuoteString(string(rune(n.Escape)))
 	}
-	return "(" + text(p.expr(n.Expr)) + not(n.Not) + operator + p.expr(n.Pattern) + escape + ")"
+	pattern := p.expr(n.Pattern)
+	if _, literal := stringLiteral(n.Pattern); !literal {
+		pattern = p.as(text, n.Pattern, pattern)
+	}
+	return "(" + p.arg(text, n.Expr) + not(n.Not) + operator + pattern + escape + ")"
 }
 
-func columnName(n *tidb.ColumnName) string {
+// column prints a column: of a query as it is named, of a load as its scope
+// has it.
+func (p *printer) column(n *tidb.ColumnName) string {
+	if p.scope != nil {
+		c := p.scope.column(n)
+		p.used[c.Name] = true
+		return c.SQL
+	}
 	name := duckdb.QuoteName(n.Name.O)
 	if n.Table.O != "" {
 		name = duckdb.QuoteName(n.Table.O) + "." + name
@@ -184,20 +197,24 @@ var operators = map[opcode.Op]string{
 }
 
 func (p *printer) binary(n *tidb.BinaryOperationExpr) string {
-	left, right := p.expr(n.L), p.expr(n.R)
-	switch n.Op {
-	case opcode.Plus, opcode.Minus, opcode.Mul, opcode.Div, opcode.IntDiv, opcode.Mod:
-		left, right = number(n.L, left), number(n.R, right)
-	case opcode.LogicAnd, opcode.LogicOr:
-		left, right = truth(n.L, left), truth(n.R, right)
-	}
+	left, right := p.operands(n)
 	switch n.Op {
 	case opcode.Div: // NULL, not infinity, where the divisor is 0
 		return "(" + left + " / NULLIF(" + right + ", 0))"
 	case opcode.LogicXor:
-		return "(" + truth(n.L, left) + " <> " + truth(n.R, right) + ")"
+		return "(" + left + " <> " + right + ")"
 	case opcode.Xor:
 		return "xor(" + left + ", " + right + ")"
+	}
+	if p.scope != nil {
+		switch {
+		case n.Op == opcode.Mod:
+			return "(" + left + " % NULLIF(" + right + ", 0))"
+		case n.Op == opcode.IntDiv && (p.numberKind(n.L) != integer || p.numberKind(n.R) != integer):
+			return "TRY_CAST(trunc(" + left + " / NULLIF(" + right + ", 0)) AS BIGINT)"
+		case n.Op == opcode.IntDiv:
+			return "(" + left + " // NULLIF(" + right + ", 0))"
+		}
 	}
 	operator, ok := operators[n.Op]
 	if !ok {
@@ -206,57 +223,47 @@ func (p *printer) binary(n *tidb.BinaryOperationExpr) string {
 	return "(" + left + " " + operator + " " + right + ")"
 }
 
+// operands prints the two sides of an operator as it takes them.
+func (p *printer) operands(n *tidb.BinaryOperationExpr) (left, right string) {
+	of := double
+	switch n.Op {
+	case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.NullEQ:
+		both := p.compared(n.L, n.R)
+		return both[0], both[1]
+	case opcode.LogicAnd, opcode.LogicOr, opcode.LogicXor:
+		of = boolean
+	case opcode.And, opcode.Or, opcode.Xor, opcode.LeftShift, opcode.RightShift:
+		if p.scope == nil {
+			return p.expr(n.L), p.expr(n.R)
+		}
+		of = integer
+	case opcode.Mul:
+		if p.scope != nil && p.kind(n) == double { // not as decimals, which cannot be as fine
+			return cast(p.arg(double, n.L), "DOUBLE"), p.arg(double, n.R)
+		}
+	}
+	return p.arg(of, n.L), p.arg(of, n.R)
+}
+
 func (p *printer) unary(n *tidb.UnaryOperationExpr) string {
-	operand := p.expr(n.V)
 	switch n.Op {
 	case opcode.Not, opcode.Not2:
-		return "(NOT " + truth(n.V, operand) + ")"
+		return "(NOT " + p.arg(boolean, n.V) + ")"
 	case opcode.Minus:
-		return "(- " + number(n.V, operand) + ")"
+		return "(- " + p.arg(double, n.V) + ")"
 	case opcode.Plus:
-		return operand
+		if p.scope == nil {
+			return p.expr(n.V)
+		}
+		return p.arg(double, n.V)
 	case opcode.BitNeg:
-		return "(~ " + operand + ")"
+		if p.scope == nil {
+			return "(~ " + p.expr(n.V) + ")"
+		}
+		return "(~ " + p.arg(integer, n.V) + ")"
 	}
 	unsupported("operator %s", n.Op)
 	return ""
-}
-
-// isTruth reports whether an expression is a boolean to DuckDB.
-func isTruth(node tidb.ExprNode) bool {
-	switch n := node.(type) {
-	case *tidb.ParenthesesExpr:
-		return isTruth(n.Expr)
-	case *tidb.BetweenExpr, *tidb.PatternInExpr, *tidb.IsNullExpr, *tidb.IsTruthExpr, *tidb.PatternLikeOrIlikeExpr,
-		*tidb.PatternRegexpExpr, *tidb.ExistsSubqueryExpr, *tidb.CompareSubqueryExpr:
-		return true
-	case *tidb.UnaryOperationExpr:
-		return n.Op == opcode.Not || n.Op == opcode.Not2
-	case *tidb.BinaryOperationExpr:
-		switch n.Op {
-		case opcode.LogicAnd, opcode.LogicOr, opcode.LogicXor, opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.NullEQ:
-			return true
-		}
-	case *literals.ValueExpr:
-		return n.Kind() == literals.KindInt64 && n.Type.GetFlag()&mysql.IsBooleanFlag != 0
-	}
-	return false
-}
-
-// number prints an operand of arithmetic: MySQL's truth is 1 or 0.
-func number(node tidb.ExprNode, printed string) string {
-	if isTruth(node) {
-		return "CAST(" + printed + " AS INTEGER)"
-	}
-	return printed
-}
-
-// truth prints an operand of logic: any number is true or false to MySQL.
-func truth(node tidb.ExprNode, printed string) string {
-	if isTruth(node) {
-		return printed
-	}
-	return "CAST(" + printed + " AS BOOLEAN)"
 }
 
 func (p *printer) variable(n *tidb.VariableExpr) string {
@@ -265,6 +272,7 @@ func (p *printer) variable(n *tidb.VariableExpr) string {
 
 // variableValue asks the session for a variable.
 func (p *printer) variableValue(n *tidb.VariableExpr) any {
+	p.onlyInQueries("the variable @" + n.Name)
 	if n.Value != nil {
 		unsupported("assigning @%s in a query (SET does)", n.Name)
 	}
@@ -303,23 +311,32 @@ func value(v any) string {
 func (p *printer) caseExpr(n *tidb.CaseExpr) string {
 	var b strings.Builder
 	b.WriteString("CASE")
+	results := p.results(caseResults(n))
 	if n.Value != nil {
-		b.WriteString(" " + p.expr(n.Value))
-	}
-	for _, w := range n.WhenClauses {
-		when := p.expr(w.Expr)
-		if n.Value == nil {
-			when = truth(w.Expr, when)
+		values := []tidb.ExprNode{n.Value}
+		for _, w := range n.WhenClauses {
+			values = append(values, w.Expr)
 		}
-		b.WriteString(" WHEN " + when + " THEN " + p.expr(w.Result))
+		compared := p.compared(values...)
+		b.WriteString(" " + compared[0])
+		for i := range n.WhenClauses {
+			b.WriteString(" WHEN " + compared[i+1] + " THEN " + results[i])
+		}
+	} else {
+		for i, w := range n.WhenClauses {
+			b.WriteString(" WHEN " + p.arg(boolean, w.Expr) + " THEN " + results[i])
+		}
 	}
 	if n.ElseClause != nil {
-		b.WriteString(" ELSE " + p.expr(n.ElseClause))
+		b.WriteString(" ELSE " + results[len(results)-1])
 	}
 	return b.String() + " END"
 }
 
 func (p *printer) cast(n *tidb.FuncCastExpr) string {
+	if p.scope != nil {
+		return p.loadCast(n)
+	}
 	operand := p.expr(n.Expr)
 	if n.FunctionType == tidb.CastBinaryOperator {
 		return operand
@@ -333,9 +350,9 @@ func (p *printer) cast(n *tidb.FuncCastExpr) string {
 		}
 	case mysql.TypeVarString, mysql.TypeString, mysql.TypeVarchar:
 		if length := n.Tp.GetFlen(); length >= 0 {
-			return fmt.Sprintf("substr(%s, 1, %d)", text(operand), length)
+			return fmt.Sprintf("substr(%s, 1, %d)", cast(operand, "VARCHAR"), length)
 		}
-		return text(operand)
+		return cast(operand, "VARCHAR")
 	case mysql.TypeDate:
 		target = "DATE"
 	case mysql.TypeDatetime, mysql.TypeTimestamp:
@@ -353,5 +370,5 @@ func (p *printer) cast(n *tidb.FuncCastExpr) string {
 	default:
 		unsupported("CAST to %s", n.Tp)
 	}
-	return "CAST(" + operand + " AS " + target + ")"
+	return cast(operand, target)
 }

@@ -8,65 +8,41 @@ import (
 	tidb "github.com/pingcap/tidb/pkg/parser/ast"
 
 	"shoal/sql/duckdb"
+	"shoal/sql/types"
 )
 
-// templates are the functions that are an expression over their arguments in
-// DuckDB, by name and number of arguments. $1 is the first argument, $t1 the
-// same as a text, $d1 as a TIMESTAMP.
-var templates = map[string]string{
-	"ifnull/2": "coalesce($1, $2)", "nvl/2": "coalesce($1, $2)", "isnull/1": "($1 IS NULL)",
-	"locate/2": "strpos($t2, $t1)", "position/2": "strpos($t2, $t1)", "instr/2": "strpos($t1, $t2)",
-	"locate/3":    "CASE WHEN strpos(substr($t2, $3), $t1) = 0 THEN 0 ELSE strpos(substr($t2, $3), $t1) + $3 - 1 END",
-	"substring/2": "substr($t1, $2)", "substring/3": "substr($t1, $2, $3)", "substr/2": "substr($t1, $2)", "substr/3": "substr($t1, $2, $3)",
-	"mid/3": "substr($t1, $2, $3)", "left/2": "left($t1, $2)", "right/2": "right($t1, $2)",
-	"length/1": "strlen($t1)", "octet_length/1": "strlen($t1)", "char_length/1": "length($t1)", "character_length/1": "length($t1)",
-	"upper/1": "upper($t1)", "ucase/1": "upper($t1)", "lower/1": "lower($t1)", "lcase/1": "lower($t1)", "reverse/1": "reverse($t1)",
-	"replace/3": "replace($t1, $t2, $t3)", "repeat/2": "repeat($t1, $2)", "space/1": "repeat(' ', $1)", "ascii/1": "ascii($t1)", "ord/1": "ascii($t1)",
-	"lpad/3": "lpad($t1, $2, $t3)", "rpad/3": "rpad($t1, $2, $t3)", "ltrim/1": "ltrim($t1)", "rtrim/1": "rtrim($t1)", "trim/1": "trim($t1)",
-	"strcmp/2":          "CASE WHEN $1 = $2 THEN 0 WHEN $1 < $2 THEN -1 ELSE 1 END",
-	"find_in_set/2":     "coalesce(list_position(string_split($t2, ','), $t1), 0)",
-	"substring_index/3": "array_to_string(CASE WHEN $3 > 0 THEN list_slice(string_split($t1, $2), 1, $3) ELSE list_slice(string_split($t1, $2), $3, 2147483647) END, $2)",
-	"regexp_like/2":     "regexp_matches($t1, $2)", "regexp_replace/3": "regexp_replace($t1, $2, $3, 'g')", "regexp_substr/2": "nullif(regexp_extract($t1, $2), '')",
-	"mod/2": "($1 % $2)", "rand/0": "random()", "ceiling/1": "ceil($1)", "truncate/2": "(trunc($1 * power(10, $2)) / power(10, $2))",
-	"log/1": "ln($1)", "log/2": "(ln($2) / ln($1))", "sha/1": "sha1($t1)", "md5/1": "md5($t1)", "sha1/1": "sha1($t1)", "unhex/1": "CAST(unhex($1) AS VARCHAR)",
-	"sleep/1": "CASE WHEN sleep_ms(CAST($1 * 1000 AS BIGINT)) IS NULL THEN 0 END",
-	"uuid/0":  "CAST(uuid() AS VARCHAR)", "bin/1": "bin(CAST($1 AS BIGINT))",
-	"json_unquote/1": "($1 ->> '$')", "json_length/1": "CAST(json_array_length($1) AS BIGINT)", "json_arrayagg/1": "json_group_array($1)",
-	tidb.DateLiteral + "/1": "CAST($1 AS DATE)", tidb.TimestampLiteral + "/1": "CAST($1 AS TIMESTAMP)", tidb.TimeLiteral + "/1": "CAST($1 AS TIME)",
-	"date/1": "CAST($1 AS DATE)", "time/1": "CAST($d1 AS TIME)", "timestamp/1": "$d1",
-	"year/1": "year($d1)", "quarter/1": "quarter($d1)", "month/1": "month($d1)", "day/1": "day($d1)", "dayofmonth/1": "day($d1)", "dayofyear/1": "dayofyear($d1)",
-	"hour/1": "hour($d1)", "minute/1": "minute($d1)", "second/1": "second($d1)", "microsecond/1": "(microsecond($d1) % 1000000)",
-	"dayofweek/1": "(dayofweek($d1) + 1)", "weekday/1": "(isodow($d1) - 1)", "dayname/1": "dayname($d1)", "monthname/1": "monthname($d1)", "last_day/1": "last_day($d1)",
-	"week/1": "CAST(strftime($d1, '%U') AS INTEGER)", "weekofyear/1": "week($d1)",
-	"yearweek/1":       "CAST(CASE WHEN strftime($d1, '%U') = '00' THEN strftime(make_date(year($d1) - 1, 12, 31), '%Y%U') ELSE strftime($d1, '%Y%U') END AS INTEGER)",
-	"datediff/2":       "date_diff('day', CAST($2 AS DATE), CAST($1 AS DATE))",
-	"timediff/2":       "($d1 - $d2)",
-	"makedate/2":       "(make_date($1, 1, 1) + CAST($2 AS INTEGER) - 1)",
-	"to_days/1":        "(date_diff('day', DATE '0001-01-01', CAST($1 AS DATE)) + 366)",
-	"from_days/1":      "(DATE '0001-01-01' + CAST($1 - 366 AS INTEGER))",
-	"unix_timestamp/1": "CAST(floor(epoch(CAST($d1 AS TIMESTAMPTZ))) AS BIGINT)",
-	"from_unixtime/1":  "CAST(to_timestamp($1) AS TIMESTAMP)",
+// special is a function that needs more than a template. print gets the call
+// and returns "" if it does not take these arguments.
+type special struct {
+	result kind
+	print  func(*printer, *tidb.FuncCallExpr) string
 }
 
-// specials are the functions that need more than a template. They get the
-// call and return "" if they do not take these arguments.
-var specials map[string]func(*printer, *tidb.FuncCallExpr) string
+// specials are those of queries and load expressions; of sessionFunction and
+// variables only queries know.
+var specials map[string]special
 
 func init() {
-	specials = map[string]func(*printer, *tidb.FuncCallExpr) string{
-		"if": (*printer).ifFunction, "concat": (*printer).concat, "field": (*printer).field, "coalesce": (*printer).coalesce, "format": (*printer).formatNumber,
-		"trim": (*printer).trim, "char_func": (*printer).char, "convert": (*printer).convertCharset,
-		"date_format": (*printer).dateFormat, "time_format": (*printer).timeFormat, "str_to_date": (*printer).strToDate, "from_unixtime": (*printer).fromUnixtime,
-		"now": (*printer).now, "current_timestamp": (*printer).now, "localtime": (*printer).now, "localtimestamp": (*printer).now, "sysdate": (*printer).now,
-		"utc_timestamp": (*printer).utcNow, "curdate": (*printer).today, "current_date": (*printer).today, "utc_date": (*printer).utcToday,
-		"curtime": (*printer).timeOfDay, "current_time": (*printer).timeOfDay, "utc_time": (*printer).utcTimeOfDay, "unix_timestamp": (*printer).unixNow,
-		"date_add": (*printer).dateAdd, "adddate": (*printer).dateAdd, "date_sub": (*printer).dateSub, "subdate": (*printer).dateSub,
-		"timestampadd": (*printer).timestampAdd, "timestampdiff": (*printer).timestampDiff, "extract": (*printer).extract, "convert_tz": (*printer).convertZone,
-		"version": (*printer).sessionFunction, "database": (*printer).sessionFunction, "schema": (*printer).sessionFunction, "user": (*printer).sessionFunction,
-		"current_user": (*printer).sessionFunction, "session_user": (*printer).sessionFunction, "system_user": (*printer).sessionFunction,
-		"connection_id": (*printer).sessionFunction, "last_insert_id": (*printer).sessionFunction, "row_count": (*printer).sessionFunction,
-		"found_rows": (*printer).sessionFunction, "charset": (*printer).sessionFunction, "collation": (*printer).sessionFunction,
+	specials = map[string]special{
+		"if": {ofAll, (*printer).ifFunction}, "concat": {text, (*printer).concat}, "field": {integer, (*printer).field}, "coalesce": {ofAll, (*printer).coalesce},
+		"format": {text, (*printer).formatNumber}, "trim": {text, (*printer).trim}, "char_func": {text, (*printer).char}, "convert": {text, (*printer).convertCharset},
+		"date_format": {text, (*printer).dateFormat}, "time_format": {text, (*printer).timeFormat}, "str_to_date": {datetime, (*printer).strToDate},
+		"from_unixtime": {datetime, (*printer).fromUnixtime}, "unix_timestamp": {integer, (*printer).unixTimestamp},
+		"now": {datetime, (*printer).now}, "current_timestamp": {datetime, (*printer).now}, "localtime": {datetime, (*printer).now},
+		"localtimestamp": {datetime, (*printer).now}, "sysdate": {datetime, (*printer).now}, "utc_timestamp": {datetime, (*printer).utcNow},
+		"curdate": {date, (*printer).today}, "current_date": {date, (*printer).today}, "utc_date": {date, (*printer).utcToday},
+		"curtime": {clock, (*printer).timeOfDay}, "current_time": {clock, (*printer).timeOfDay}, "utc_time": {clock, (*printer).utcTimeOfDay},
+		"date_add": {datetime, (*printer).dateAdd}, "adddate": {datetime, (*printer).dateAdd}, "date_sub": {datetime, (*printer).dateSub}, "subdate": {datetime, (*printer).dateSub},
+		"timestampadd": {datetime, (*printer).timestampAdd}, "timestampdiff": {integer, (*printer).timestampDiff},
+		"json_unquote": {text, (*printer).jsonUnquote}, "extract": {integer, (*printer).extract}, "convert_tz": {datetime, (*printer).convertZone},
 	}
+	for _, name := range sessionFunctions {
+		specials[name] = special{unknown, (*printer).sessionFunction}
+	}
+}
+
+var sessionFunctions = []string{
+	"version", "database", "schema", "user", "current_user", "session_user", "system_user", "connection_id", "last_insert_id", "row_count", "found_rows", "charset", "collation",
 }
 
 func (p *printer) function(n *tidb.FuncCallExpr) string {
@@ -74,67 +50,120 @@ func (p *printer) function(n *tidb.FuncCallExpr) string {
 		unsupported("function %s.%s", n.Schema.O, n.FnName.O)
 	}
 	name := n.FnName.L
-	special, isSpecial := specials[name]
+	special, isSpecial := p.special(name)
 	if isSpecial {
-		if out := special(p, n); out != "" {
+		if out := special.print(p, n); out != "" {
 			return out
 		}
 	}
-	if template, ok := templates[name+"/"+strconv.Itoa(len(n.Args))]; ok {
-		return fill(template, p.args(n.Args))
+	if template, ok := p.templateOf(n); ok {
+		return p.fill(template, n.Args)
 	}
-	if isSpecial || known[name] {
+	switch {
+	case p.scope != nil && volatileNames[name]:
+		unsupported("function %s, which gives something else each time, in a load expression", strings.ToUpper(name))
+	case isSpecial, known[name], p.scope != nil && loadNames[name]:
 		unsupported("function %s with %d argument(s) of this form", strings.ToUpper(name), len(n.Args))
+	case p.scope != nil:
+		p.unknownFunction(n.FnName.O)
 	}
 	return duckdb.QuoteName(name) + "(" + p.exprs(n.Args) + ")"
 }
 
-// known are the functions whose other forms mean something else in DuckDB.
-var known = knownNames()
-
-func knownNames() map[string]bool {
-	names := map[string]bool{}
-	for key := range templates {
-		name, _, _ := strings.Cut(key, "/")
-		names[name] = true
+func (p *printer) special(name string) (special, bool) {
+	s, ok := specials[name]
+	if !ok && p.scope != nil {
+		s, ok = loadSpecials[name]
 	}
-	return names
+	return s, ok
 }
 
-// fill puts the arguments into a template.
-func fill(template string, args []string) string {
-	pairs := make([]string, 0, 6*len(args))
-	for i, arg := range args {
-		n := strconv.Itoa(i + 1)
-		pairs = append(pairs, "$t"+n, text(arg), "$d"+n, timestamp(arg), "$"+n, arg)
+// functionKind is the kind of a function's result.
+func (p *printer) functionKind(n *tidb.FuncCallExpr) kind {
+	if t := p.partType(n); t.Kind != types.Invalid {
+		return kinds[t.Kind]
 	}
-	return strings.NewReplacer(pairs...).Replace(template)
+	result := unknown
+	if t, ok := p.templateOf(n); ok {
+		result = t.result
+	} else if s, ok := p.special(n.FnName.L); ok {
+		result = s.result
+	}
+	switch n.FnName.L {
+	case "if":
+		return p.common(n.Args[min(1, len(n.Args)):])
+	case "nullif":
+		return p.common(n.Args[:min(1, len(n.Args))])
+	case "date_add", "date_sub", "adddate", "subdate":
+		if p.isDate(n) {
+			return date
+		}
+	case "round":
+		if len(n.Args) == 2 && !isDigits(n.Args[1]) {
+			return double
+		}
+	case "str_to_date":
+		if len(n.Args) == 2 && isDateOnly(n.Args[1]) {
+			return date
+		}
+	case "from_unixtime":
+		if len(n.Args) == 2 {
+			return text
+		}
+	}
+	switch result {
+	case ofAll:
+		return p.common(n.Args)
+	case ofCompared:
+		return p.comparedKind(n.Args)
+	case ofNumbers:
+		number := integer
+		for _, arg := range n.Args {
+			number = arithmetic(number, p.numberKind(arg), false)
+		}
+		return number
+	}
+	return result
 }
 
 func (p *printer) ifFunction(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 3 {
 		return ""
 	}
-	return "CASE WHEN " + truth(n.Args[0], p.expr(n.Args[0])) + " THEN " + p.expr(n.Args[1]) + " ELSE " + p.expr(n.Args[2]) + " END"
+	results := p.results(n.Args[1:])
+	return "CASE WHEN " + p.arg(boolean, n.Args[0]) + " THEN " + results[0] + " ELSE " + results[1] + " END"
 }
 
 // concat is NULL if any argument is, unlike DuckDB's concat.
 func (p *printer) concat(n *tidb.FuncCallExpr) string {
-	args := p.args(n.Args)
-	for i, arg := range args {
-		args[i] = text(number(n.Args[i], arg))
+	if len(n.Args) == 0 {
+		return ""
+	}
+	args := make([]string, len(n.Args))
+	for i, arg := range n.Args {
+		if p.scope != nil {
+			args[i] = p.arg(text, arg)
+			continue
+		}
+		args[i] = cast(p.arg(double, arg), "VARCHAR") // truth as 1 or 0
 	}
 	return "(" + strings.Join(args, " || ") + ")"
 }
 
 // coalesce is a keyword to DuckDB, so its name cannot be quoted.
-func (p *printer) coalesce(n *tidb.FuncCallExpr) string { return "coalesce(" + p.exprs(n.Args) + ")" }
+func (p *printer) coalesce(n *tidb.FuncCallExpr) string {
+	if len(n.Args) == 0 {
+		return ""
+	}
+	return "coalesce(" + strings.Join(p.results(n.Args), ", ") + ")"
+}
 
 func (p *printer) field(n *tidb.FuncCallExpr) string {
 	if len(n.Args) < 2 {
 		return ""
 	}
-	return "coalesce(list_position([" + p.exprs(n.Args[1:]) + "], " + p.expr(n.Args[0]) + "), 0)"
+	args := p.compared(n.Args...)
+	return "coalesce(list_position([" + strings.Join(args[1:], ", ") + "], " + args[0] + "), 0)"
 }
 
 // formatNumber prints FORMAT with a literal number of digits.
@@ -146,7 +175,7 @@ func (p *printer) formatNumber(n *tidb.FuncCallExpr) string {
 	if err != nil || digits < 0 || digits > 30 {
 		unsupported("FORMAT with digits that are no literal")
 	}
-	return fmt.Sprintf("format('{:,.%df}', CAST(%s AS DOUBLE))", digits, p.expr(n.Args[0]))
+	return fmt.Sprintf("format('{:,.%df}', CAST(%s AS DOUBLE))", digits, p.arg(double, n.Args[0]))
 }
 
 // trim prints TRIM with a direction or characters of its own.
@@ -166,7 +195,7 @@ func (p *printer) trim(n *tidb.FuncCallExpr) string {
 			function = "rtrim"
 		}
 	}
-	return function + "(" + text(p.expr(n.Args[0])) + ", " + text(p.expr(n.Args[1])) + ")"
+	return function + "(" + p.arg(text, n.Args[0]) + ", " + p.arg(text, n.Args[1]) + ")"
 }
 
 // char prints CHAR(n, …), whose last argument is a character set.
@@ -177,7 +206,7 @@ func (p *printer) char(n *tidb.FuncCallExpr) string {
 	codes := n.Args[:len(n.Args)-1]
 	out := make([]string, len(codes))
 	for i, code := range codes {
-		out[i] = "chr(" + p.expr(code) + ")"
+		out[i] = "chr(CAST(" + p.arg(integer, code) + " AS INTEGER))"
 	}
 	return "(" + strings.Join(out, " || ") + ")"
 }
@@ -187,11 +216,29 @@ func (p *printer) convertCharset(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 2 {
 		return ""
 	}
-	return text(p.expr(n.Args[0]))
+	return p.arg(text, n.Args[0])
+}
+
+// jsonUnquote leaves a text that is not in quotes as it is. One that is in them
+// must be a string of JSON.
+func (p *printer) jsonUnquote(n *tidb.FuncCallExpr) string {
+	if len(n.Args) != 1 {
+		return ""
+	}
+	arg := p.expr(n.Args[0])
+	if call, ok := n.Args[0].(*tidb.FuncCallExpr); p.kind(n.Args[0]) == json || ok && call.FnName.L == "json_extract" {
+		return jsonText(arg)
+	}
+	plain := p.as(text, n.Args[0], arg)
+	if p.scope != nil {
+		arg = plain
+	}
+	return "CASE WHEN " + plain + ` LIKE '"%"' THEN ` + jsonText(arg) + " ELSE " + plain + " END"
 }
 
 // sessionFunction answers what only the session knows.
 func (p *printer) sessionFunction(n *tidb.FuncCallExpr) string {
+	p.onlyInQueries("function " + strings.ToUpper(n.FnName.O))
 	switch s := p.session; n.FnName.L {
 	case "version":
 		return value(s.Version)
@@ -231,7 +278,7 @@ func (p *printer) aggregate(n *tidb.AggregateFuncExpr) string {
 	args := p.args(n.Args)
 	for i, arg := range args {
 		if name != "count" {
-			args[i] = number(n.Args[i], arg)
+			args[i] = p.as(double, n.Args[i], arg)
 		}
 	}
 	list := strings.Join(args, ", ")
@@ -260,7 +307,7 @@ func (p *printer) groupConcat(n *tidb.AggregateFuncExpr) string {
 	last := len(n.Args) - 1
 	parts := p.args(n.Args[:last])
 	for i, part := range parts {
-		parts[i] = text(part)
+		parts[i] = cast(part, "VARCHAR")
 	}
 	distinct := ""
 	if n.Distinct {

@@ -1,4 +1,5 @@
-// Package rewrite turns a SELECT in MySQL's spelling into DuckDB's SQL.
+// Package rewrite turns a SELECT in MySQL's spelling into DuckDB's SQL, and so
+// the expressions of a routine load.
 //
 // The text is parsed by TiDB's parser; its tree is then printed in DuckDB's
 // words, with names resolved to the database they are in, functions and
@@ -9,6 +10,11 @@
 // Functions that are not MySQL's pass as they are: DuckDB may have them, and
 // the engine refuses those that reach outside. A text that TiDB's parser does
 // not know passes too, see foreign.go.
+//
+// A load expression (LoadExpression) goes by stricter rules, because it runs
+// unattended over other people's bytes: its names are those of a scope, whose
+// types are known, all conversions are written out as Doris does them, and a
+// function that is not on the list is an error.
 //
 // The package neither knows catalogs nor runs anything. It is safe for
 // concurrent use.
@@ -26,6 +32,7 @@ import (
 
 	"shoal/sql/ast"
 	"shoal/sql/parse"
+	"shoal/sql/types"
 )
 
 // Session is what a query may ask its session.
@@ -35,6 +42,7 @@ type Session struct {
 	Version      string
 	ConnectionID uint64
 	Now          time.Time // when the statement began, in the session's time zone
+	Zone         string    // the time zone as MySQL spells it; empty is UTC
 	LastInsertID int64
 	RowCount     int64
 	FoundRows    int64
@@ -107,18 +115,28 @@ func Expression(text string, session *Session) (Result, error) {
 
 // printed runs a printer and catches its faults.
 func printed(session *Session, what func(*printer) string) (result Result, err error) {
-	p := &printer{session: session, seen: map[string]bool{}}
+	p := &printer{session: session, seen: map[string]bool{}, kinds: map[tidb.ExprNode]kind{}}
+	err = guard(func() { result.SQL = what(p) })
+	if err != nil {
+		return Result{}, err
+	}
+	result.Tables = p.tables
+	return result, nil
+}
+
+// guard runs a part of the recursive descent and returns its fault.
+func guard(run func()) (err error) {
 	defer func() {
 		if failure := recover(); failure != nil {
 			f, ok := failure.(fault)
 			if !ok {
 				panic(failure)
 			}
-			result, err = Result{}, f.err
+			err = f.err
 		}
 	}()
-	sql := what(p)
-	return Result{SQL: sql, Tables: p.tables}, nil
+	run()
+	return nil
 }
 
 func parseQuery(text string) (tidb.StmtNode, *parse.SyntaxError) {
@@ -145,7 +163,7 @@ func syntaxError(text string, err error) *parse.SyntaxError {
 	return parse.NewSyntaxError(text, len(text), "check the query")
 }
 
-// fault carries an error out of the recursive descent; only printed sees it.
+// fault carries an error out of the recursive descent; only guard sees it.
 type fault struct{ err error }
 
 func unsupported(format string, args ...any) {
@@ -156,13 +174,18 @@ func unsupported(format string, args ...any) {
 // thousand.
 const maxDepth = 1000
 
-// printer prints one statement.
+// printer prints one statement, or one load expression if it has a scope.
 type printer struct {
 	session *Session
 	ctes    []string // names of WITH in scope
 	tables  []ast.Name
 	seen    map[string]bool
 	depth   int
+	kinds   map[tidb.ExprNode]kind // found so far
+
+	scope *Scope
+	casts []types.Type    // of CAST(… AS BINARY(n)), see prepared
+	used  map[string]bool // names of the scope
 }
 
 // enter counts a level of nesting until the function that it returns is

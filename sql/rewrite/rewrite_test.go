@@ -23,7 +23,7 @@ var errUnknownVariable = errors.New("unknown system variable")
 func session(db string) *rewrite.Session {
 	return &rewrite.Session{
 		Database: db, User: "root@localhost", Version: "5.7.99", ConnectionID: 7,
-		Now: time.Date(2024, 3, 5, 12, 0, 1, 250_000_000, time.FixedZone("+05:30", 5*3600+1800)),
+		Zone: "+05:30", Now: time.Date(2024, 3, 5, 12, 0, 1, 250_000_000, time.FixedZone("+05:30", 5*3600+1800)),
 		SystemVariable: func(scope ast.Scope, name string) (any, error) {
 			switch strings.ToLower(name) {
 			case "version_comment":

@@ -1,0 +1,238 @@
+package rewrite
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // the zones of the world, wherever the process runs
+
+	tidb "github.com/pingcap/tidb/pkg/parser/ast"
+
+	"shoal/sql/nearest"
+	"shoal/sql/parse"
+	"shoal/sql/types"
+)
+
+// Scope is what a load expression may name, and its time.
+type Scope struct {
+	// Columns by precedence: of those of one name the first is meant, and one
+	// spelled exactly as in the expression before all that differ in case.
+	Columns []ScopeColumn
+	// Zone is the job's time zone as MySQL spells it: a name, or an offset such
+	// as +05:30. Empty is UTC.
+	Zone string
+	// Now is what now() answers.
+	Now time.Time
+}
+
+// ScopeColumn is a name of a Scope. SQL is what stands for it in DuckDB, such
+// as a quoted name, with values of the DuckDB type of Type; fields of a source
+// are STRING.
+type ScopeColumn struct {
+	Name string
+	SQL  string
+	Type types.Type
+}
+
+// Compiled is a load expression in DuckDB's SQL.
+type Compiled struct {
+	// SQL is the value, in its own type. It fails for rows that have none, such
+	// as those whose JSON is broken, and then must not fail others: wrap it in
+	// TRY.
+	SQL string
+	// Columns are the names of the scope that it reads, as the scope spells
+	// them, sorted.
+	Columns []string
+	// Type is what a ScopeColumn of the value is declared as.
+	Type types.Type
+
+	kind kind
+}
+
+// LoadExpression compiles an expression of COLUMNS, PRECEDING FILTER or WHERE
+// of a routine load from MySQL's and Doris's spelling. What a value is converted
+// to implicitly, and that a cast that cannot be done is NULL, is as in Doris.
+// Everything of a row that may be computed differently the next time is
+// refused, and so is what looks beyond the row: subqueries, aggregates, windows
+// and variables. The error is a *parse.SyntaxError, with the position in text,
+// an *UnknownName or an *Unsupported.
+func LoadExpression(text string, scope Scope) (Compiled, error) {
+	casts, prepared, err := prepareCasts(text)
+	if err != nil {
+		return Compiled{}, err
+	}
+	node, err := parseExpression(prepared, &scope)
+	if err != nil {
+		return Compiled{}, err
+	}
+	p := &printer{session: &Session{Now: scope.now(), Zone: scope.Zone}, scope: &scope, casts: casts, kinds: map[tidb.ExprNode]kind{}, used: map[string]bool{}}
+	var compiled Compiled
+	err = guard(func() {
+		p.checkZone(readZone(scope.Zone).name)
+		sql := p.expr(node)
+		kind := p.kind(node)
+		compiled = Compiled{SQL: sql, Columns: slices.Sorted(maps.Keys(p.used)), Type: p.resultType(node, kind), kind: kind}
+	})
+	return compiled, err
+}
+
+// Condition is the value as true, false or NULL, as a filter has it.
+func (c Compiled) Condition() (string, error) { return c.as(boolean) }
+
+// Text is the value as the text that is converted to a column of type target:
+// a whole number without a point where the column is of integers, 1 and 0 for
+// true and false, JSON for what has parts.
+func (c Compiled) Text(target types.Type) (string, error) {
+	if c.kind == decimal || c.kind == double {
+		switch target.Kind {
+		case types.TinyInt, types.SmallInt, types.Int, types.BigInt, types.LargeInt: // Doris cuts numbers off
+			return "coalesce(" + cast(tryCast("trunc("+c.SQL+")", "HUGEINT"), "VARCHAR") + ", " + cast(c.SQL, "VARCHAR") + ")", nil
+		}
+	}
+	return c.as(text)
+}
+
+func (c Compiled) as(to kind) (sql string, err error) {
+	err = guard(func() { sql = convert(c.SQL, c.kind, to) })
+	return sql, err
+}
+
+// UnknownName says that an expression names a column or function that there is
+// not.
+type UnknownName struct {
+	What       string // "column" or "function"
+	Name       string
+	candidates []string
+}
+
+// Error names the nearest that there is.
+func (e *UnknownName) Error() string {
+	return fmt.Sprintf("unknown %s '%s'%s", e.What, e.Name, nearest.Hint(e.Name, e.candidates))
+}
+
+func (s *Scope) now() time.Time {
+	z := readZone(s.Zone)
+	if z.name == "" {
+		return s.Now.In(time.FixedZone(s.Zone, z.seconds))
+	}
+	location, err := time.LoadLocation(z.name)
+	if err != nil { // checkZone refuses it
+		return s.Now
+	}
+	return s.Now.In(location)
+}
+
+// column finds a column by name.
+func (s *Scope) column(n *tidb.ColumnName) *ScopeColumn {
+	name := n.Name.O
+	if n.Table.O == "" {
+		at := slices.IndexFunc(s.Columns, func(c ScopeColumn) bool { return c.Name == name })
+		if at < 0 {
+			at = slices.IndexFunc(s.Columns, func(c ScopeColumn) bool { return strings.EqualFold(c.Name, name) })
+		}
+		if at >= 0 {
+			return &s.Columns[at]
+		}
+	} else {
+		name = n.Table.O + "." + name
+	}
+	names := make([]string, len(s.Columns))
+	for i, c := range s.Columns {
+		names[i] = c.Name
+	}
+	panic(fault{&UnknownName{What: "column", Name: name, candidates: names}})
+}
+
+func (p *printer) unknownFunction(name string) {
+	panic(fault{&UnknownName{What: "function", Name: strings.ToLower(name), candidates: LoadFunctions()}})
+}
+
+// LoadFunctions returns the names of the functions of load expressions, sorted,
+// in small letters.
+func LoadFunctions() []string {
+	names := map[string]bool{}
+	maps.Copy(names, loadNames)
+	maps.Copy(names, namesOf(templates))
+	for name := range specials {
+		names[name] = true
+	}
+	for name := range loadSpecials {
+		names[name] = true
+	}
+	for _, name := range sessionFunctions {
+		delete(names, name)
+	}
+	for written, name := range map[string]string{"char_func": "char", tidb.DateLiteral: "", tidb.TimeLiteral: "", tidb.TimestampLiteral: ""} {
+		delete(names, written)
+		if name != "" {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// loadNames are the functions that only load expressions know.
+var loadNames map[string]bool
+
+// onlyInQueries refuses a part of a load expression.
+func (p *printer) onlyInQueries(what string) {
+	if p.scope != nil {
+		unsupported("%s in a load expression", what)
+	}
+}
+
+// checkZone refuses a name of a time zone that there is not.
+func (p *printer) checkZone(name string) {
+	if name == "" {
+		return
+	}
+	if location, err := time.LoadLocation(name); err != nil || location == time.Local {
+		panic(fault{&UnknownName{What: "time zone", Name: name}})
+	}
+}
+
+// loadTypes are what columns of a kind are declared as.
+var loadTypes = map[kind]types.Type{
+	boolean: {Kind: types.Boolean}, integer: {Kind: types.BigInt}, decimal: {Kind: types.Decimal, Precision: types.MaxDecimalPrecision, Scale: types.MaxDecimalPrecision},
+	double: {Kind: types.Double}, date: {Kind: types.Date}, datetime: {Kind: types.DateTime, Scale: types.MaxDateTimeScale},
+}
+
+// resultType is the type of an expression. Of arrays, maps and structs only
+// those of columns are known.
+func (p *printer) resultType(node tidb.ExprNode, k kind) types.Type {
+	if t := p.partType(node); t.Kind != types.Invalid {
+		return t
+	}
+	if t, ok := loadTypes[k]; ok {
+		return t
+	}
+	return types.Type{Kind: types.String}
+}
+
+// parseExpression reads one expression. Its SQL is put into parentheses, so
+// that nothing of the rest of a SELECT can follow.
+func parseExpression(text prepared, scope *Scope) (tidb.ExprNode, error) {
+	const before, after = "SELECT (", "\n)"
+	stmt, syntax := parseQuery(before + text.sql + after)
+	if syntax != nil {
+		return nil, text.syntaxError(syntax.Pos-len(before), scope)
+	}
+	if query, ok := stmt.(*tidb.SelectStmt); ok && isOnlyFields(query) && len(query.Fields.Fields) == 1 {
+		field := query.Fields.Fields[0]
+		if inner, ok := field.Expr.(*tidb.ParenthesesExpr); ok && field.AsName.O == "" {
+			return inner.Expr, nil
+		}
+		if _, ok := field.Expr.(*tidb.SubqueryExpr); ok {
+			return nil, &Unsupported{What: "a subquery in a load expression"}
+		}
+	}
+	return nil, parse.NewSyntaxError(text.original, 0, "expected one expression")
+}
+
+// isOnlyFields reports whether a query is a list of fields and nothing else.
+func isOnlyFields(q *tidb.SelectStmt) bool {
+	return q.From == nil && q.Where == nil && q.GroupBy == nil && q.Having == nil && q.OrderBy == nil && q.Limit == nil && q.LockInfo == nil &&
+		q.SelectIntoOpt == nil && q.With == nil && len(q.WindowSpecs) == 0 && !q.Distinct && q.Kind == tidb.SelectStmtKindSelect
+}

@@ -1,0 +1,329 @@
+package rewrite_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"shoal/internal/engine"
+	"shoal/sql/parse"
+	"shoal/sql/rewrite"
+	"shoal/sql/types"
+)
+
+// loadColumns are the scope of the scripts in testdata/load, and one row of it:
+// fields of a source, metadata, and typed columns of a table.
+var loadColumns = []struct{ name, spelling, value string }{
+	{"s", "STRING", "'Hello'"}, {"n", "STRING", "'12'"}, {"ms", "STRING", "'1671408000000'"}, {"ts", "STRING", "'1671408000'"}, {"empty", "STRING", "''"},
+	{"missing", "STRING", "NULL"}, {"a", "STRING", "'7'"}, {"b", "STRING", "'0'"}, {"day", "STRING", "'2024-02-29'"}, {"at", "STRING", "'2024-02-29 23:59:58.5'"},
+	{"doc", "STRING", `'{"k":{"a.b":[1,2,{"x":"y"}]},"n":9007199254740993,"t":true,"z":null,"f":1.5}'`}, {"tags", "STRING", `'["x","y",null]'`}, {"bad", "STRING", `'"aaa"""'`},
+	{"größe", "STRING", "'42'"}, {"order", "STRING", "'o'"}, {"big", "STRING", "'9007199254740993'"}, {"csv", "STRING", "'a,,c'"},
+	{"kafka_topic", "STRING", "'orders'"}, {"kafka_partition", "INT", "3"}, {"kafka_offset", "BIGINT", "9007199254740993"},
+	{"kafka_timestamp", "DATETIME(3)", "TIMESTAMP '2024-01-02 03:04:05.678'"}, {"kafka_key", "STRING", "NULL"},
+	{"kafka_headers", "MAP<STRING,STRING>", "MAP {'trace': 't-1', 'n': '5'}"},
+	{"t_int", "INT", "2000000000"}, {"t_dec", "DECIMAL(10,2)", "12.50"}, {"t_double", "DOUBLE", "0.5"}, {"t_bool", "BOOLEAN", "true"}, {"t_date", "DATE", "DATE '2024-02-29'"},
+	{"t_at", "DATETIME", "TIMESTAMP '2024-02-29 12:00:00'"}, {"t_array", "ARRAY<INT>", "[3, 1, 2]"}, {"t_map", "MAP<INT,STRING>", "MAP {1: 'one'}"},
+	{"t_struct", "STRUCT<x:INT,`y z`:STRING>", "{'x': 1, 'y z': 'w'}"}, {"t_fine", "DECIMAL(38,20)", "1.5"}, {"S2", "STRING", "'capital'"}, {"s2", "STRING", "'small'"},
+}
+
+func loadScope(t testing.TB, zone string) rewrite.Scope {
+	scope := rewrite.Scope{Zone: zone, Now: time.Date(2024, 3, 5, 6, 30, 1, 250_000_000, time.UTC)}
+	for i, c := range loadColumns {
+		typ, err := types.Parse(c.spelling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scope.Columns = append(scope.Columns, rewrite.ScopeColumn{Name: c.name, SQL: fmt.Sprintf("c%d", i), Type: typ})
+	}
+	return scope
+}
+
+// row is a query of the one row of loadColumns.
+func row(t testing.TB, field string) string {
+	columns := make([]string, len(loadColumns))
+	for i, c := range loadColumns {
+		typ, err := types.Parse(c.spelling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns[i] = fmt.Sprintf("CAST(%s AS %s) AS c%d", c.value, typ.DuckDB(), i)
+	}
+	return "SELECT " + field + " FROM (SELECT " + strings.Join(columns, ", ") + ")"
+}
+
+// value computes one field of the row as text.
+func value(t testing.TB, sql string) (string, error) {
+	small := engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20})
+	out := ""
+	err := small.Query(t.Context(), engine.Request{SQL: row(t, sql)}, func([]engine.ResultColumn) error { return nil }, func(cells [][]byte) error {
+		out = "NULL"
+		if cells[0] != nil {
+			out = fmt.Sprintf("%q", cells[0])
+		}
+		return nil
+	})
+	return out, err
+}
+
+// TestLoadExpression runs the scripts in testdata/load through DuckDB: eval
+// prints what each expression is for the row, as the text that becomes a value
+// of the column type named; sql the SQL it becomes.
+func TestLoadExpression(t *testing.T) {
+	datadriven.Walk(t, "testdata/load", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			zone, target := "+05:30", "STRING"
+			for _, arg := range d.CmdArgs {
+				switch arg.Key {
+				case "zone":
+					zone = arg.Vals[0]
+				case "as":
+					target = arg.Vals[0]
+				}
+			}
+			typ, err := types.Parse(target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			for text := range strings.SplitSeq(d.Input, "\n") {
+				out.WriteString(loadLine(t, d.Cmd, text, zone, typ) + "\n")
+			}
+			return out.String()
+		})
+	})
+}
+
+func loadLine(t *testing.T, command, text, zone string, target types.Type) string {
+	compiled, err := rewrite.LoadExpression(text, loadScope(t, zone))
+	if err != nil {
+		return "ERROR " + err.Error()
+	}
+	sql, err := compiled.Text(target)
+	if command == "condition" {
+		sql, err = compiled.Condition()
+	}
+	if err != nil {
+		return "ERROR " + err.Error()
+	}
+	if command == "sql" {
+		return fmt.Sprintf("%s %v %s", compiled.SQL, compiled.Columns, compiled.Type)
+	}
+	got, err := value(t, sql)
+	if err != nil {
+		return fmt.Sprintf("%s  FAILS %v", text, err)
+	}
+	return text + "  =  " + got
+}
+
+func TestLoadErrors(t *testing.T) {
+	scope := loadScope(t, "+05:30")
+	for text, want := range map[string]string{
+		"nosuch":                        "unknown column 'nosuch'",
+		"kafka_ofset":                   "unknown column 'kafka_ofset', did you mean 'kafka_offset'?",
+		"t.n":                           "unknown column 't.n'",
+		"uper(s)":                       "unknown function 'uper', did you mean 'upper'?",
+		"read_csv('/etc/passwd')":       "unknown function 'read_csv'",
+		"getenv('HOME')":                "unknown function 'getenv'",
+		"rand()":                        "RAND, which gives something else each time, in a load expression is not supported",
+		"uuid()":                        "UUID, which gives something else each time, in a load expression is not supported",
+		"sleep(1)":                      "SLEEP, which",
+		"sum(n)":                        "the aggregate function SUM in a load expression is not supported",
+		"row_number() OVER ()":          "the window function ROW_NUMBER in a load expression",
+		"(SELECT 1)":                    "a subquery in a load expression",
+		"n IN (SELECT 1)":               "a subquery in a load expression",
+		"EXISTS (SELECT 1)":             "a subquery in a load expression",
+		"SELECT 1":                      "a subquery in a load expression",
+		"n > ALL (SELECT 1)":            "a subquery in a load expression",
+		"@x":                            "the variable @x in a load expression",
+		"@@version":                     "the variable @version in a load expression",
+		"database()":                    "function DATABASE in a load expression",
+		"?":                             "a parameter without a value",
+		"left(s)":                       "function LEFT with 1 argument(s) of this form",
+		"abs(t_date)":                   "a date where a floating-point number is expected is not supported",
+		"year(t_array)":                 "an array where a date with time is expected",
+		"CAST(s AS BINARY(1))":          "CAST to BINARY",
+		"CAST(s AS STRNG)":              "near 'STRNG)' at line 1",
+		"convert_tz(at, 'Mars', 'UTC')": "unknown time zone 'Mars'",
+		"date_format(at, s)":            "a date format that is no literal",
+		"json_extract(doc, '$.*')":      `the JSON path "$.*"`,
+		"json_extract(doc, s)":          "a JSON path that is no literal",
+		"struct_element(t_struct, 'q')": "unknown field of a struct 'q'",
+		"n +":                           "at line 1",
+		"n, s":                          "expected one expression",
+		"n) + (s":                       "expected one expression",
+		"n) FROM (t":                    "expected one expression",
+		"n); SELECT (1":                 "near 'n); SELECT (1'",
+		"":                              "check the expression",
+		"'open":                         "this string has no end",
+		"n AND\n  order = 1":            "the name order is a reserved word here and must be in backquotes near 'order = 1' at line 2",
+		"CAST(n AS BIGINT) + CAST(n AS STRING) AND )": "near ')' at line 1",
+	} {
+		got, err := rewrite.LoadExpression(text, scope)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %q, %v\nwant an error with %s", text, got.SQL, err, want)
+		}
+	}
+	_, err := rewrite.LoadExpression("n", rewrite.Scope{Zone: "Nowhere/At_All"})
+	var unknown *rewrite.UnknownName
+	if !errors.As(err, &unknown) || unknown.What != "time zone" {
+		t.Errorf("got %v, want the time zone to be unknown", err)
+	}
+	var syntax *parse.SyntaxError
+	if _, err := rewrite.LoadExpression("CAST(a AS BIGINT) = 1 AND AND b", scope); !errors.As(err, &syntax) || syntax.Pos != len("CAST(a AS BIGINT) = 1 AND ") {
+		t.Errorf("got %v, want the place of the second AND", err)
+	}
+}
+
+// arguments of every kind, for calls of every function.
+var arguments = []string{
+	"s", "missing", "NULL", "1", "-1.5", "2e0", "TRUE", "n", "t_int", "t_dec", "t_double", "t_bool", "t_date", "t_at", "t_array", "t_map", "t_struct", "t_fine",
+	"kafka_headers", "kafka_offset", "json_parse(doc)", "now()", "'$.k'", "'%Y'", "curtime()", "element_at(array(1, 2), 1)",
+}
+
+// TestLoadExpressionsBind holds that what compiles can be run: an expression
+// that DuckDB refuses would fail whole batches, where one that has no value for
+// a row fails the row.
+func TestLoadExpressionsBind(t *testing.T) {
+	scope := loadScope(t, "Europe/Berlin")
+	var fields []string
+	add := func(text string) {
+		compiled, err := rewrite.LoadExpression(text, scope)
+		if err != nil {
+			return
+		}
+		field, err := compiled.Text(types.Type{Kind: types.BigInt})
+		if err != nil {
+			t.Errorf("%s has no text: %v", text, err)
+			return
+		}
+		fields = append(fields, "TRY("+field+") AS \""+strings.ReplaceAll(text, `"`, `""`)+`"`)
+	}
+	for i, a := range arguments {
+		for j, b := range arguments {
+			if (i+j)%2 == 0 { // half is enough, and all would take a minute
+				continue
+			}
+			for _, operator := range []string{"+", "*", "/", "DIV", "%", "=", "<=>", "<", "AND", "XOR", "&", "<<", "LIKE", "REGEXP", "^"} {
+				add(a + " " + operator + " " + b)
+			}
+			add(a + " IN (" + b + ", 1)")
+			add("CASE " + a + " WHEN " + b + " THEN " + a + " ELSE " + b + " END")
+			add(a + " BETWEEN " + b + " AND '5'")
+		}
+		for _, target := range []string{"INT", "LARGEINT", "STRING", "DECIMAL(10,2)", "DATE", "DATETIME(3)", "BOOLEAN", "JSON", "ARRAY<INT>", "MAP<STRING,INT>", "CHAR", "SIGNED", "DOUBLE", "TIME"} {
+			add("CAST(" + a + " AS " + target + ")")
+		}
+	}
+	for _, name := range rewrite.LoadFunctions() {
+		add(name + "()")
+		for i, a := range arguments {
+			add(name + "(" + a + ")")
+			for j, b := range arguments {
+				if (i+2*j)%5 == 0 {
+					add(name + "(" + a + ", " + b + ")")
+				}
+				if (i+3*j)%7 == 0 {
+					add(fmt.Sprintf("%s(%s, %s, %s)", name, a, b, arguments[(3*i+7*j)%len(arguments)]))
+				}
+			}
+		}
+	}
+	checkBinds(t, fields)
+}
+
+// checkBinds has DuckDB plan all fields, and finds those that it cannot.
+func checkBinds(t *testing.T, fields []string) {
+	small := engine.New(engine.Config{Threads: 1, MemoryLimit: 1 << 30})
+	binds := func(fields []string) error {
+		request := engine.Request{SQL: row(t, strings.Join(fields, ", ")), Describe: true}
+		return small.Query(t.Context(), request, func([]engine.ResultColumn) error { return nil }, nil)
+	}
+	seen := map[string]bool{}
+	var find func(fields []string)
+	find = func(fields []string) {
+		err := binds(fields)
+		switch half := len(fields) / 2; {
+		case err == nil:
+		case half > 0:
+			find(fields[:half])
+			find(fields[half:])
+		case !seen[err.Error()]:
+			seen[err.Error()] = true
+			t.Errorf("%s\n%v", fields[0], err)
+		}
+	}
+	for part := range slices.Chunk(fields, 500) {
+		find(part)
+	}
+	t.Logf("%d expressions", len(fields))
+}
+
+// TestFunctionsPage holds docs/functions.md to the functions that there are.
+func TestFunctionsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/functions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for _, line := range strings.Split(string(page), "\n") {
+		if name := regexp.MustCompile("^\\| `([a-z0-9_]+)").FindStringSubmatch(line); name != nil {
+			for _, n := range regexp.MustCompile("`([a-z0-9_]+)[(`]").FindAllStringSubmatch(strings.Split(line, "|")[1], -1) {
+				documented = append(documented, n[1])
+			}
+		}
+	}
+	for _, name := range rewrite.LoadFunctions() {
+		if !slices.Contains(documented, name) {
+			t.Errorf("function %s is not in docs/functions.md", name)
+		}
+	}
+	for _, name := range documented {
+		if !slices.Contains(rewrite.LoadFunctions(), name) {
+			t.Errorf("docs/functions.md has %s, which is no function of load expressions", name)
+		}
+	}
+}
+
+// TestFunctionsAreTried holds that the scripts in testdata/load try each.
+func TestFunctionsAreTried(t *testing.T) {
+	script, err := os.ReadFile("testdata/load/functions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range rewrite.LoadFunctions() {
+		if !strings.Contains(string(script), "\n"+name+"(") {
+			t.Errorf("function %s is not tried in testdata/load/functions", name)
+		}
+	}
+}
+
+// FuzzLoadExpression holds that no text makes the compiler panic, and that what
+// it compiles is one field to DuckDB.
+func FuzzLoadExpression(f *testing.F) {
+	for _, seed := range []string{
+		"from_unixtime(ms/1000)", "IF(n > 1, s, 'x')", "CAST(CAST(n AS INT) AS ARRAY<STRING>)", "CASE a WHEN 1 THEN b ELSE 'c' END", "json_unquote(doc -> '$.k')",
+		"`größe` + 1 -- x", "a) FROM (b", "TRY_CAST(n AS DECIMAL(10, 2)) IN ('1', 2) AND kafka_offset <=> b'1'", "element_at(kafka_headers, 'trace')", "concat(s, /* ) */ n)",
+	} {
+		f.Add(seed)
+	}
+	scope := loadScope(f, "+05:30")
+	f.Fuzz(func(t *testing.T, text string) {
+		compiled, err := rewrite.LoadExpression(text, scope)
+		if err != nil {
+			if err.Error() == "" {
+				t.Error("an error without a message")
+			}
+			return
+		}
+		if sql, err := compiled.Text(types.Type{Kind: types.String}); err != nil || sql == "" {
+			t.Errorf("%q has no text: %v", text, err)
+		}
+	})
+}
