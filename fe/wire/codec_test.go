@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,14 +130,30 @@ func TestPacketReaderRefuses(t *testing.T) {
 		"half a header":      {[]byte{1, 0}, 10, io.ErrUnexpectedEOF},
 		"half a payload":     {[]byte{5, 0, 0, 0, 'x'}, 10, io.ErrUnexpectedEOF},
 		"no payload":         {[]byte{5, 0, 0, 0}, 10, io.ErrUnexpectedEOF},
-		"above the limit":    {[]byte{11, 0, 0, 0}, 10, errno.PacketTooLarge},
-		"above, in two":      {append(bytes.Clone(full), 1, 0, 0, 1), maxFrame, errno.PacketTooLarge},
+		"above the limit":    {append([]byte{11, 0, 0, 0}, make([]byte, 11)...), 10, errno.PacketTooLarge},
+		"above, in two":      {append(bytes.Clone(full), 1, 0, 0, 1, 'x'), maxFrame, errno.PacketTooLarge},
+		"above, not whole":   {append(bytes.Clone(full), 1, 0, 0, 1), 10, io.ErrUnexpectedEOF},
 		"frame out of order": {append(bytes.Clone(full), 1, 0, 0, 2, 'x'), 2 * maxFrame, errno.PacketsOutOfOrder},
 	} {
 		r := packetReader{src: bytes.NewReader(tt.data), limit: tt.limit}
 		if p, err := r.read(); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %d bytes, %v; want %v", name, len(p.payload), err, tt.want)
 		}
+	}
+}
+
+// TestPacketReaderSkips: a packet that is too large is read to its end, and the
+// stream goes on behind it.
+func TestPacketReaderSkips(t *testing.T) {
+	frame := append([]byte{0xff, 0xff, 0xff, 0}, make([]byte, maxFrame)...)
+	second := bytes.Clone(frame)
+	second[3] = 1
+	r := packetReader{src: io.MultiReader(bytes.NewReader(frame), bytes.NewReader(second), strings.NewReader("\x02\x00\x00\x02xx\x01\x00\x00\x00y")), limit: 10}
+	if p, err := r.read(); !errors.Is(err, errno.PacketTooLarge) || p.next != 3 || len(p.payload) > 0 {
+		t.Errorf("%d bytes, next %d, %v; want PacketTooLarge with the number of the answer", len(p.payload), p.next, err)
+	}
+	if p, err := r.read(); err != nil || string(p.payload) != "y" {
+		t.Errorf("behind it came %q, %v", p.payload, err)
 	}
 }
 

@@ -121,7 +121,7 @@ func (c *conn) readAhead() {
 		case <-c.ctx.Done():
 			return
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errno.PacketTooLarge) {
 			return
 		}
 	}
@@ -138,12 +138,16 @@ func (c *conn) commands() error {
 	c.process.Sleep(c.session.DB)
 	for {
 		p, err := c.awaitCommand()
-		if err != nil {
+		switch c.out.seq = p.next; {
+		case errors.Is(err, errno.PacketTooLarge):
+			c.fail(err)
+			err = nil
+		case err != nil:
 			c.farewell(err)
 			return err
+		default:
+			err = c.command(p.payload)
 		}
-		c.out.seq = p.next
-		err = c.command(p.payload)
 		if flushed := c.flush(); flushed != nil {
 			return flushed
 		}

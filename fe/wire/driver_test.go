@@ -97,6 +97,22 @@ func TestTypesInBothProtocols(t *testing.T) {
 	}
 }
 
+// TestLargeStatement: a statement that is too large is refused by its number,
+// after all of it was sent, and the connection goes on.
+func TestLargeStatement(t *testing.T) {
+	db := open(t, startServer(t, nil, nil), "root", "?maxAllowedPacket=1073741824")
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = conn.ExecContext(t.Context(), "insert"+strings.Repeat(" ", 65<<20))
+	wantNumber(t, err, 1153)
+	if err := conn.PingContext(t.Context()); err != nil {
+		t.Errorf("the next command: %v", err)
+	}
+}
+
 func TestColumnTypes(t *testing.T) {
 	db := open(t, startServer(t, nil, nil), "root", "")
 	rows, err := db.Query("types")

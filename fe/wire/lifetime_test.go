@@ -24,6 +24,8 @@ func TestPacketsOutOfOrderAndTooLarge(t *testing.T) {
 	c.login(capsDEP)
 	c.command("\x03" + strings.Repeat("x", 1<<10))
 	c.wantERR(1153, "08S01")
+	c.command("\x0e") // and the connection goes on
+	c.want("00 00 00 0200 0100 00")
 }
 
 // TestPipelinedCommands: what arrives while a statement runs is not lost.

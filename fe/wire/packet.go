@@ -34,10 +34,12 @@ type packetReader struct {
 
 // read returns the next packet. Errors of the source are returned as they are,
 // those of the client as errno's: 1153 and 1156. After an error the stream is
-// of no more use.
+// of no more use, but for 1153: the packet was read to its end, so that the
+// client has sent all of it and reads the answer, and comes without payload.
 func (r *packetReader) read() (packet, error) {
 	var body bytes.Buffer // grows as data comes: the announced length is only a claim
 	var p packet
+	var tooLarge error
 	for first := true; ; first = false {
 		var header [headerSize]byte
 		if _, err := io.ReadFull(r.src, header[:]); err != nil {
@@ -50,10 +52,12 @@ func (r *packetReader) read() (packet, error) {
 			return packet{}, errno.New(errno.PacketsOutOfOrder, "Got packets out of order")
 		}
 		p.next = header[3] + 1
-		if body.Len()+size > r.limit {
-			return packet{}, errno.New(errno.PacketTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes (%d)", r.limit)
+		var to io.Writer = &body
+		if tooLarge != nil || body.Len()+size > r.limit {
+			tooLarge = errno.New(errno.PacketTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes (%d)", r.limit)
+			body, to = bytes.Buffer{}, io.Discard
 		}
-		if n, err := io.CopyN(&body, r.src, int64(size)); err != nil {
+		if n, err := io.CopyN(to, r.src, int64(size)); err != nil {
 			if errors.Is(err, io.EOF) && n < int64(size) {
 				err = io.ErrUnexpectedEOF
 			}
@@ -61,7 +65,7 @@ func (r *packetReader) read() (packet, error) {
 		}
 		if size < maxFrame {
 			p.payload = body.Bytes()
-			return p, nil
+			return p, tooLarge
 		}
 	}
 }
