@@ -70,7 +70,7 @@ func TestBinaryCellsThatAreNoneOfTheirType(t *testing.T) {
 			}
 		}
 	}
-	if c, err := define(result.Column{Name: "c", Type: "array<int>"}); err == nil {
+	if c, err := define(result.Column{Name: "c", Type: "bitmap"}); err == nil {
 		t.Errorf("an unknown type became %+v", c)
 	}
 }
