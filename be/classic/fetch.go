@@ -16,10 +16,12 @@ import (
 )
 
 const (
-	// maxAnswer bounds one answer, maxOfPartition what one partition may have
-	// of it; a single larger batch comes whole.
-	maxAnswer      = 8 << 20
-	maxOfPartition = 1 << 20
+	// maxAnswer bounds one answer; a single larger batch comes whole. Each
+	// partition may have its share of it, within these limits. The upper one is
+	// for the sake of memory: one partition's answer is decoded as a whole.
+	maxAnswer        = 8 << 20
+	leastOfPartition = 1 << 20
+	mostOfPartition  = 4 << 20
 	// topicIDVersion is the first version of Fetch that names topics by id.
 	topicIDVersion = 13
 )
@@ -172,7 +174,7 @@ func (r *Reader) fetchRequest(parts []*partition, patience time.Duration) *kmsg.
 		partition.Partition = p.Partition
 		partition.CurrentLeaderEpoch = p.epoch
 		partition.FetchOffset = p.position
-		partition.PartitionMaxBytes = maxOfPartition
+		partition.PartitionMaxBytes = int32(min(max(maxAnswer/len(parts), leastOfPartition), mostOfPartition))
 		topic.Partitions = append(topic.Partitions, partition)
 	}
 	return req
