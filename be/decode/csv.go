@@ -38,8 +38,10 @@ func newCSVFormat(load *typesv1.RoutineLoad, slots []int) (*csvFormat, error) {
 		separator: []byte(separator), binary: !utf8.ValidString(separator), slots: slots,
 		trimQuotes: load.TrimDoubleQuotes, emptyAsNull: load.EmptyFieldAsNull, ignoreRedundant: load.IgnoreRedundantFields,
 	}
-	if len(load.Enclose) > 1 || len(load.Escape) > 1 {
-		return nil, fmt.Errorf("enclose %q and escape %q must be one byte each", load.Enclose, load.Escape)
+	for _, property := range []string{load.Enclose, load.Escape} {
+		if len(property) > 1 || property != "" && (property[0] == 0 || property[0] >= utf8.RuneSelf) {
+			return nil, fmt.Errorf("enclose and escape must be one ASCII character, not %q", property)
+		}
 	}
 	if load.Enclose != "" {
 		f.enclose = load.Enclose[0]
