@@ -2,22 +2,27 @@ package server
 
 import (
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/gofrs/flock"
 
-	"shoal/internal/atomicfile"
+	"shoal/internal/identity"
 )
 
-// identity is what a backend remembers of itself in its data folder.
-type identity struct {
+// self is what a backend remembers of itself in its data folder.
+type self struct {
 	NodeUUID  string `json:"node_uuid"`
 	ClusterID string `json:"cluster_id,omitempty"`
+}
+
+// Missing implements identity.Identity.
+func (s self) Missing() string {
+	if s.NodeUUID == "" {
+		return "node_uuid"
+	}
+	return ""
 }
 
 const (
@@ -42,31 +47,19 @@ func lockFolder(dataDir string) (*flock.Flock, error) {
 }
 
 // loadIdentity reads the identity, or makes one on the first start.
-func loadIdentity(dataDir string) (identity, error) {
+func loadIdentity(dataDir string) (self, error) {
 	path := filepath.Join(dataDir, identityFile)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		id := identity{NodeUUID: rand.Text()}
-		return id, id.save(dataDir)
-	}
+	id, found, err := identity.Read[self](path)
 	if err != nil {
-		return identity{}, fmt.Errorf("the backend's identity: %w", err)
+		return self{}, fmt.Errorf("%w: restore it, or empty the folder to join as a new backend", err)
 	}
-	var id identity
-	err = json.Unmarshal(content, &id)
-	if err == nil && id.NodeUUID == "" {
-		err = errors.New("node_uuid is missing")
+	if found {
+		return id, nil
 	}
-	if err != nil {
-		return identity{}, fmt.Errorf("%s is not a backend's identity (%w): restore it, or empty the folder to join as a new backend", path, err)
-	}
-	return id, nil
+	id = self{NodeUUID: rand.Text()}
+	return id, id.save(dataDir)
 }
 
-func (id identity) save(dataDir string) error {
-	content, err := json.Marshal(id)
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(dataDir, identityFile), content)
+func (s self) save(dataDir string) error {
+	return identity.Write(filepath.Join(dataDir, identityFile), s)
 }

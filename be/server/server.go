@@ -66,7 +66,7 @@ type Config struct {
 type Server struct {
 	cfg      Config
 	lock     *flock.Flock // of the data folder
-	identity identity
+	identity self
 	fe       *feclient.Client
 	service  rpc.Server
 	started  time.Time

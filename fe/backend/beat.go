@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"time"
 
@@ -123,12 +124,17 @@ func (b *beat) leadership() *backendv1.Leadership {
 	return b.registry.lead
 }
 
-// failed notes why the backend did not answer.
+// failed notes why the backend did not answer. One that never did may be about
+// to join: if it does not come, it is told dead soon enough.
 func (b *beat) failed(err error) {
 	b.registry.mu.Lock()
 	defer b.registry.mu.Unlock()
 	if b.record.err == "" {
-		b.registry.log.Warn("heartbeat failed", "backend_id", b.record.id, "addr", b.addr, "err", err)
+		level := slog.LevelWarn
+		if b.record.answer == nil {
+			level = slog.LevelDebug
+		}
+		b.registry.log.Log(b.ctx, level, "heartbeat failed", "backend_id", b.record.id, "addr", b.addr, "err", err)
 	}
 	b.record.err = err.Error()
 }

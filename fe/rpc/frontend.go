@@ -41,6 +41,9 @@ type Frontend struct {
 	// Leader tells whether an error means that another frontend leads, and that
 	// one's rpc address, empty when it is not known.
 	Leader func(err error) (addr string, elsewhere bool)
+	// Closed is what the Store says when it is: the backend asks again, another
+	// frontend or this one's next process.
+	Closed error
 	// AfterCommit is called when a txn was committed and before that is
 	// answered, for tests that need a process to die there; nil normally.
 	AfterCommit func()
@@ -109,7 +112,7 @@ func (f *Frontend) toStatus(err error) error {
 	if errors.Is(err, txn.ErrMalformed) {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	if errors.Is(err, txn.ErrStopped) {
+	if errors.Is(err, txn.ErrStopped) || errors.Is(err, f.Closed) {
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	if code := status.FromContextError(err).Code(); code != codes.Unknown {

@@ -33,7 +33,10 @@ func (s *store) Propose(_ context.Context, cmd *raftlogv1.Command) (state.Result
 	return s.state.Apply(s.index, cmd), nil
 }
 
-var errElsewhere = errors.New("another frontend leads")
+var (
+	errElsewhere = errors.New("another frontend leads")
+	errClosed    = errors.New("the log is closed")
+)
 
 func leader(err error) (addr string, elsewhere bool) {
 	return "fe2:9020", errors.Is(err, errElsewhere)
@@ -128,11 +131,12 @@ func TestCommitTxn(t *testing.T) {
 		"malformed":       {fmt.Errorf("%w: no label", txn.ErrMalformed), codes.InvalidArgument, ""},
 		"elsewhere":       {fmt.Errorf("commit txn: %w", errElsewhere), codes.FailedPrecondition, "fe2:9020"},
 		"ending":          {txn.ErrStopped, codes.Unavailable, ""},
+		"closed":          {fmt.Errorf("commit txn: %w", errClosed), codes.Unavailable, ""},
 		"too late":        {context.DeadlineExceeded, codes.DeadlineExceeded, ""},
 		"something else":  {errors.New("disk"), codes.Internal, ""},
 		"a status itself": {status.Error(codes.ResourceExhausted, "full"), codes.ResourceExhausted, ""},
 	} {
-		fe := &rpc.Frontend{Txns: committer{&frontendv1.CommitTxnResponse{TxnId: 7}, tt.err}, Leader: leader}
+		fe := &rpc.Frontend{Txns: committer{&frontendv1.CommitTxnResponse{TxnId: 7}, tt.err}, Leader: leader, Closed: errClosed}
 		resp, err := fe.CommitTxn(t.Context(), &frontendv1.CommitTxnRequest{})
 		if status.Code(err) != tt.want || redirected(err) != tt.redirect || err == nil && resp.TxnId != 7 {
 			t.Errorf("%s: %v, %v; want %v, redirected to %q", name, resp, err, tt.want, tt.redirect)

@@ -67,7 +67,7 @@ type Config struct {
 // Server is one frontend.
 type Server struct {
 	cfg       Config
-	identity  identity
+	identity  self
 	store     *store
 	secrets   *credentials.Keeper
 	registry  *backend.Registry
@@ -120,7 +120,7 @@ func (s *Server) assemble() {
 
 // Register offers the frontend's gRPC services on r, and reflection of them.
 func (s *Server) Register(r reflection.GRPCServer) {
-	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, AfterCommit: s.cfg.AfterCommit})
+	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, Closed: raftstore.ErrClosed, AfterCommit: s.cfg.AfterCommit})
 	adminv1.RegisterAdminServiceServer(r, &rpc.Admin{
 		Statements: s.stmts, Jobs: s.jobs, Nodes: s.nodes.List,
 		Session: func() *session.Session { return session.New(0, "root", "rpc", s.globals) },
