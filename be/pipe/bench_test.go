@@ -22,10 +22,32 @@ func BenchmarkPipeCSV(b *testing.B) {
 	benchmarkPipe(b, typesv1.RoutineLoad_FORMAT_CSV, "%d,2026-11-30 13:%02d:%02d.%03d,web-%d.example.net,/shop/items/%d,200,%d.%03d")
 }
 
-func benchmarkPipe(b *testing.B, format typesv1.RoutineLoad_Format, message string) {
+// The mapped ones do to each row what a job may: derive two of six columns and
+// filter by a third; or filter only.
+func BenchmarkPipeMapped(b *testing.B) {
+	const message = "%d,2026-11-30 13:%02d:%02d.%03d,web-%d.example.net,/shop/items/%d,200,%d.%03d"
+	b.Run("where", func(b *testing.B) {
+		benchmarkPipe(b, typesv1.RoutineLoad_FORMAT_CSV, message, func(l *typesv1.RoutineLoad) { l.Where = "status < 500" })
+	})
+	b.Run("columns", func(b *testing.B) {
+		benchmarkPipe(b, typesv1.RoutineLoad_FORMAT_CSV, message, func(l *typesv1.RoutineLoad) {
+			for _, name := range []string{"id", "ts", "host", "path", "status", "cost"} {
+				l.LoadColumns = append(l.LoadColumns, &typesv1.LoadColumn{Name: name})
+			}
+			l.LoadColumns = append(l.LoadColumns, &typesv1.LoadColumn{Name: "host", Expr: "upper(host)"}, &typesv1.LoadColumn{Name: "cost", Expr: "cost * 100"})
+			l.PrecedingFilter = "path like '/shop/%'"
+		})
+	})
+}
+
+func benchmarkPipe(b *testing.B, format typesv1.RoutineLoad_Format, message string, change ...func(*typesv1.RoutineLoad)) {
 	for _, rows := range []int{100, 2_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint("rows=", rows), func(b *testing.B) {
-			p := newPipe(b, specFor(columns("id BIGINT NOT NULL", "ts DATETIME(3)", "host VARCHAR(64)", "path STRING", "status INT", "cost DECIMAL(12,3)"), format))
+			spec := specFor(columns("id BIGINT NOT NULL", "ts DATETIME(3)", "host VARCHAR(64)", "path STRING", "status INT", "cost DECIMAL(12,3)"), format)
+			for _, c := range change {
+				c(spec.Load)
+			}
+			p := newPipe(b, spec)
 			part := source.Partition{Topic: "events"}
 			for i := range rows {
 				value := fmt.Sprintf(message, i, i/60%60, i%60, i%1000, i%16, i*7919%100000, i%90, i%1000)

@@ -73,6 +73,8 @@ func fillVector(chunk duckdb.DataChunk, i int, c *decode.Column, rows int) error
 	switch kind := c.Type.Kind; {
 	case c.Text != nil:
 		return fill(chunk, i, nulls, c.Text)
+	case c.Nested != nil:
+		return fillNested(chunk, i, nulls, c)
 	case c.Float != nil: // FLOAT's values were rounded to 32 bits already
 		return fill(chunk, i, nulls, c.Float)
 	case c.Wide != nil:
@@ -117,4 +119,17 @@ func fillWide(chunk duckdb.DataChunk, column int, nulls []bool, values []decode.
 		}
 	}
 	return fill(chunk, column, nulls, wide[:])
+}
+
+func fillNested(chunk duckdb.DataChunk, column int, nulls []bool, c *decode.Column) error {
+	for row, null := range nulls {
+		var v any
+		if !null {
+			v = travelling(c.Nested[row], c.Type)
+		}
+		if err := duckdb.SetChunkValue(chunk, column, row, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -37,7 +37,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	last    uint64
-	sources map[uint64]*chunkSource
+	sources map[uint64]duckdb.ChunkTableSource
 }
 
 // OpenEngine starts an instance that has no database of its own.
@@ -50,7 +50,7 @@ func OpenEngine(ctx context.Context, cfg EngineConfig) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	slots := max(1, min(int64(cfg.Writers), cfg.MemoryBytes/writeMemory))
-	e := &Engine{db: sql.OpenDB(connector), slots: make(chan struct{}, slots), sources: map[uint64]*chunkSource{}}
+	e := &Engine{db: sql.OpenDB(connector), slots: make(chan struct{}, slots), sources: map[uint64]duckdb.ChunkTableSource{}}
 	if err := e.configure(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("engine: %w", errors.Join(err, e.db.Close()))
 	}
@@ -69,6 +69,9 @@ func (e *Engine) configure(ctx context.Context, cfg EngineConfig) error {
 		// One source is read by one thread anyway; and a row group may then be
 		// bounded by its bytes.
 		"SET preserve_insertion_order = false",
+		// It takes what occurs twice in an expression out of the TRY around it,
+		// and one row's error is then the batch's.
+		"SET disabled_optimizers = 'common_subexpressions'",
 		"SET temp_directory = " + spell.QuoteString(cfg.SpillDir),
 		fmt.Sprintf("SET memory_limit = '%dB'", cfg.MemoryBytes),
 		// The thread that runs a statement does all of its work. With others to
@@ -105,7 +108,7 @@ func (e *Engine) take(ctx context.Context) error {
 func (e *Engine) give() { <-e.slots }
 
 // register makes a source known to statements until release is called.
-func (e *Engine) register(s *chunkSource) (id uint64, release func()) {
+func (e *Engine) register(s duckdb.ChunkTableSource) (id uint64, release func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last++

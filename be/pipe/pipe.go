@@ -7,8 +7,10 @@
 // never held twice: what is in memory besides the records is one batch of rows
 // and the row group that DuckDB is building. Files follow the rules for Parquet
 // (field id on every column and part of one, a CAST around every expression,
-// zstd), so that they can become part of an Iceberg table as they are. Why this
-// way, and how fast: docs/decisions/pipe.md.
+// zstd), so that they can become part of an Iceberg table as they are. A job with
+// expressions (COLUMNS, PRECEDING FILTER, WHERE) has a mapping between decoding
+// and typed rows, which DuckDB evaluates batch by batch. Why this way, and how
+// fast: docs/decisions/pipe.md.
 //
 // Each row of the records is loaded, an error row, or unselected, and counted
 // as such; what is wrong with a row is its own affair and costs no other its
@@ -83,19 +85,19 @@ func (p *Pipe) open(ctx context.Context) (err error) {
 		}
 		return nil
 	}
-	_, err = p.target(&backendv1.TaskTable{TableId: spec.TableId, Name: spec.TableName, Schema: spec.Schema})
+	_, err = p.target(ctx, &backendv1.TaskTable{TableId: spec.TableId, Name: spec.TableName, Schema: spec.Schema})
 	return err
 }
 
 // target compiles a table, or finds it compiled.
-func (p *Pipe) target(t *backendv1.TaskTable) (*target, error) {
+func (p *Pipe) target(ctx context.Context, t *backendv1.TaskTable) (*target, error) {
 	if known := p.targets[t.TableId]; known != nil {
 		return known, nil
 	}
 	if len(p.targets) == maxTargets {
-		clear(p.targets)
+		clear(p.targets) // those of multi-table jobs have no mapping to close
 	}
-	compiled, err := newTarget(t, p.cfg.Spec.Load)
+	compiled, err := newTarget(ctx, p.cfg.Engine, t, p.cfg.Spec.Load)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", t.Name, err)
 	}
@@ -104,11 +106,14 @@ func (p *Pipe) target(t *backendv1.TaskTable) (*target, error) {
 }
 
 // Close gives back what the pipe holds. Write must not be running.
-func (p *Pipe) Close() error {
-	if p.conn == nil {
-		return nil
+func (p *Pipe) Close() (err error) {
+	for _, t := range p.targets {
+		err = errors.Join(err, t.close())
 	}
-	return p.conn.Close()
+	if p.conn != nil {
+		err = errors.Join(err, p.conn.Close())
+	}
+	return err
 }
 
 // Result is what a txn's CommitTxn needs to tell. A rowset is nil where there
@@ -179,11 +184,15 @@ func (w *writer) writeAll(ctx context.Context, parts []source.Partition) (err er
 
 // writeTable writes the rows of messages for one table.
 func (w *writer) writeTable(ctx context.Context, t *backendv1.TaskTable, from messages) (*typesv1.Rowset, error) {
-	target, err := w.pipe.target(t)
+	target, err := w.pipe.target(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return w.write(ctx, target.table, destination{table: t.Name, id: t.TableId}, target.feed(ctx, from, &w.tally, w.now))
+	rows, err := target.feed(ctx, from, &w.tally, w.now)
+	if err != nil {
+		return nil, err
+	}
+	return w.write(ctx, target.table, destination{table: t.Name, id: t.TableId}, rows)
 }
 
 // destination says where a file of a txn goes.

@@ -40,6 +40,26 @@ func newPipe(t testing.TB, spec *backendv1.TaskSpec) *bench {
 // newPipes makes pipes that share an engine and a warehouse.
 func newPipes(t testing.TB, specs ...*backendv1.TaskSpec) (pipes []*bench) {
 	t.Helper()
+	engine, w, root := newEngine(t)
+	for _, spec := range specs {
+		p, err := pipe.New(t.Context(), pipe.Config{Spec: spec, Engine: engine, Warehouse: w, Logger: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return testNow }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		pipes = append(pipes, &bench{p, w, root})
+	}
+	return pipes
+}
+
+// newEngine makes an engine and a warehouse, both below root.
+func newEngine(t testing.TB) (*pipe.Engine, *warehouse.Warehouse, string) {
+	t.Helper()
 	root := t.TempDir()
 	w, err := warehouse.Open("file://" + root + "/warehouse")
 	if err != nil {
@@ -53,24 +73,11 @@ func newPipes(t testing.TB, specs ...*backendv1.TaskSpec) (pipes []*bench) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, p := range pipes {
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
-		}
 		if err := engine.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	for _, spec := range specs {
-		p, err := pipe.New(t.Context(), pipe.Config{Spec: spec, Engine: engine, Warehouse: w, Logger: slog.New(slog.DiscardHandler),
-			Now: func() time.Time { return testNow }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pipes = append(pipes, &bench{p, w, root})
-	}
-	return pipes
+	return engine, w, root
 }
 
 func specFor(schema *typesv1.Schema, format typesv1.RoutineLoad_Format) *backendv1.TaskSpec {

@@ -25,8 +25,8 @@ type table struct {
 
 type keyValue struct{ key, value string }
 
-// newTable compiles a schema by the rules for Parquet: explicit field ids, and a
-// CAST to the declared type around every expression.
+// newTable compiles a schema by the rules for Parquet: explicit field ids, of
+// parts too, and a CAST to the declared type around every expression.
 func newTable(schema *typesv1.Schema) (table, error) {
 	t := table{schemaVersion: schema.Version}
 	var selection, ids []string
@@ -41,44 +41,11 @@ func newTable(schema *typesv1.Schema) (table, error) {
 		}
 		source := fmt.Sprintf("c%d", i)
 		t.columns = append(t.columns, duckdb.ColumnInfo{Name: source, T: info})
-		selection = append(selection, fmt.Sprintf("CAST(%s AS %s) AS %s", expression(source, typ), typ.DuckDB(), spell.QuoteName(c.Name)))
-		ids = append(ids, fmt.Sprintf("%s: %d", spell.QuoteString(c.Name), c.FieldId))
+		selection = append(selection, fmt.Sprintf("CAST(%s AS %s) AS %s", columnValue(source, typ), typ.DuckDB(), spell.QuoteName(c.Name)))
+		ids = append(ids, spell.QuoteString(c.Name)+": "+typ.FieldIDs(c.FieldId))
 	}
 	t.selection, t.fieldIDs = strings.Join(selection, ", "), strings.Join(ids, ", ")
 	return t, nil
-}
-
-// expression makes the value of a column of what its vector holds: times
-// travel as the integers that decode.Column has.
-func expression(source string, t types.Type) string {
-	switch t.Kind {
-	case types.Date:
-		return "DATE '1970-01-01' + " + source
-	case types.DateTime:
-		return "make_timestamp(" + source + ")"
-	}
-	return source
-}
-
-// vectorType is the type of the vectors that a column's values are copied into.
-func vectorType(t types.Type) (duckdb.TypeInfo, error) {
-	switch t.Kind {
-	case types.LargeInt:
-		return duckdb.NewDecimalInfo(types.MaxDecimalPrecision, 0)
-	case types.Decimal:
-		return duckdb.NewDecimalInfo(uint8(t.Precision), uint8(t.Scale))
-	case types.Boolean:
-		return duckdb.NewTypeInfo(duckdb.TYPE_BOOLEAN)
-	case types.BigInt, types.DateTime:
-		return duckdb.NewTypeInfo(duckdb.TYPE_BIGINT)
-	case types.Float:
-		return duckdb.NewTypeInfo(duckdb.TYPE_FLOAT)
-	case types.Double:
-		return duckdb.NewTypeInfo(duckdb.TYPE_DOUBLE)
-	case types.Char, types.VarChar, types.String, types.JSON:
-		return duckdb.NewTypeInfo(duckdb.TYPE_VARCHAR)
-	}
-	return duckdb.NewTypeInfo(duckdb.TYPE_INTEGER)
 }
 
 // copyStatement writes the rows of source id to path.

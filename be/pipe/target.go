@@ -9,20 +9,29 @@ import (
 	typesv1 "shoal/proto/types/v1"
 )
 
-// target is a table that a job loads into, with what makes its rows.
+// target is a table that a job loads into, with what makes its rows: a decoder,
+// or a mapping where the job has expressions.
 type target struct {
 	name    string
 	table   table
 	batch   *decode.Batch
 	decoder *decode.Decoder
+	mapping *mapping
 }
 
 // newTarget compiles a table for a job.
-func newTarget(t *backendv1.TaskTable, load *typesv1.RoutineLoad) (*target, error) {
+func newTarget(ctx context.Context, engine *Engine, t *backendv1.TaskTable, load *typesv1.RoutineLoad) (*target, error) {
 	out := &target{name: t.Name}
 	var err error
 	if out.table, err = newTable(t.Schema); err != nil {
 		return nil, err
+	}
+	if hasExpressions(load) {
+		if out.mapping, err = newMapping(ctx, engine, t.Schema, load); err != nil {
+			return nil, err
+		}
+		out.batch = out.mapping.converter.NewBatch()
+		return out, nil
 	}
 	if out.decoder, err = decode.New(t.Schema, load); err != nil {
 		return nil, err
@@ -31,8 +40,32 @@ func newTarget(t *backendv1.TaskTable, load *typesv1.RoutineLoad) (*target, erro
 	return out, nil
 }
 
+// hasExpressions tells whether a job's rows need a mapping.
+func hasExpressions(load *typesv1.RoutineLoad) bool {
+	for _, c := range load.LoadColumns {
+		if c.Expr != "" {
+			return true
+		}
+	}
+	return load.PrecedingFilter != "" || load.Where != ""
+}
+
 // feed makes the table's rows of messages.
-func (t *target) feed(ctx context.Context, from messages, tally *tally, now time.Time) rowFeed {
-	t.decoder.SetNow(now)
-	return &feed{ctx: ctx, target: t, messages: from, tally: tally}
+func (t *target) feed(ctx context.Context, from messages, tally *tally, now time.Time) (rowFeed, error) {
+	if t.mapping == nil {
+		t.decoder.SetNow(now)
+		return &feed{ctx: ctx, target: t, messages: from, tally: tally}, nil
+	}
+	if err := t.mapping.setNow(ctx, now); err != nil {
+		return nil, err
+	}
+	return &mappedFeed{ctx: ctx, target: t, mapping: t.mapping, messages: from, tally: tally}, nil
+}
+
+// close gives back what a mapping holds.
+func (t *target) close() error {
+	if t.mapping == nil {
+		return nil
+	}
+	return t.mapping.close()
 }
