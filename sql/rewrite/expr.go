@@ -28,9 +28,21 @@ func (p *printer) args(list []tidb.ExprNode) []string {
 	return out
 }
 
+// maxLength bounds what an expression becomes: some functions write an argument
+// more than once, and nested in each other grow beyond all measure.
+const maxLength = 1 << 20
+
 // expr prints an expression so that it can stand as an operand.
 func (p *printer) expr(node tidb.ExprNode) string {
 	defer p.enter()()
+	out := p.operand(node)
+	if len(out) > maxLength {
+		unsupported("an expression that becomes longer than %d bytes", maxLength)
+	}
+	return out
+}
+
+func (p *printer) operand(node tidb.ExprNode) string {
 	switch n := node.(type) {
 	case *literals.ParamMarkerExpr:
 		unsupported("a parameter without a value")

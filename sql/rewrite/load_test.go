@@ -161,8 +161,10 @@ func TestLoadErrors(t *testing.T) {
 		"n) FROM (t":                    "expected one expression",
 		"n); SELECT (1":                 "near 'n); SELECT (1'",
 		"":                              "check the expression",
-		"'open":                         "this string has no end",
-		"n AND\n  order = 1":            "the name order is a reserved word here and must be in backquotes near 'order = 1' at line 2",
+		strings.Repeat("json_unquote(", 40) + "s" + strings.Repeat(")", 40): "longer than 1048576 bytes",
+		strings.Repeat("nullif(", 40) + "s" + strings.Repeat(", 1)", 40):    "longer than 1048576 bytes",
+		"'open":              "this string has no end",
+		"n AND\n  order = 1": "the name order is a reserved word here and must be in backquotes near 'order = 1' at line 2",
 		"CAST(n AS BIGINT) + CAST(n AS STRING) AND )": "near ')' at line 1",
 	} {
 		got, err := rewrite.LoadExpression(text, scope)
