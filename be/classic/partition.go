@@ -51,13 +51,20 @@ func (p *partition) drained() bool { return p.end != unknown && p.position >= p.
 // due tells whether its leader may be asked.
 func (p *partition) due() bool { return p.stuck == nil && !p.rest.Resting() }
 
+// mostVoids is how many runs of voids are handed out of a partition at a time:
+// each of them travels through the log.
+const mostVoids = 10_000
+
 // take hands out the next part of the run: up to n records, both limits being
 // above zero.
 func (p *partition) take(n int, bytes int64) source.Partition {
 	all := p.run.records
 	taken, next := 0, p.run.next
-	for ; taken < len(all) && taken < n && bytes > 0; taken++ {
+	for voids := 0; taken < len(all) && taken < n && bytes > 0 && voids < mostVoids; taken++ {
 		bytes -= source.Size(all[taken : taken+1])
+		if taken > 0 && all[taken-1].Offset+1 < all[taken].Offset {
+			voids++
+		}
 	}
 	if taken < len(all) {
 		next = all[taken-1].Offset + 1

@@ -33,7 +33,7 @@ const (
 
 // A txn that names more runs of records and voids than this is ended: they
 // travel through the log. On a plain topic there is one for each partition.
-const maxRuns = 2000
+const maxRuns = 20_000
 
 // maxFetch is Kafka's own default for the bytes of one answer.
 const maxFetch = 50 << 20

@@ -25,8 +25,9 @@ import (
 // what a script says, in virtual time, and prints what the loop does. Files
 // named trap_NN are about the traps of share-groups.md, section 8.
 //
-//	run lock=30s linger=20ms rows=1000 bytes=1000000 partitions=1 until=5s
+//	run mode=share lock=30s interval=10s linger=20ms rows=1000 bytes=1000000 partitions=1 until=5s
 //	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 unproven=8 err=... lock=2s
+//	fetch 0:1-9 expired=1-3 more=1 stuck=1:lost           in mode=classic, which has no locks; it stays stuck
 //	write 2s | write error ...        the next write's time, or its failure
 //	commit [2s] committed | conflict 0:3-4 | wait | error | ...
 //	ack refused 0 | ack retry 0       the next Acknowledge's outcome for a partition
@@ -48,6 +49,7 @@ var topic = source.TopicID{15: 1}
 type world struct {
 	t       *testing.T
 	start   time.Time
+	classic bool
 	lock    time.Duration
 	parts   int64 // assigned
 	fetches []directive
@@ -58,6 +60,7 @@ type world struct {
 	mu     sync.Mutex
 	story  strings.Builder
 	queued []source.Ack
+	stuck  []source.Partition
 	names  map[string]bool
 }
 
@@ -99,26 +102,30 @@ func play(t *testing.T, d *datadriven.TestData) string {
 		dir.words = dir.words[1:]
 		*list = append(*list, dir)
 	}
-	args := map[string]string{"lock": "30s", "linger": "0s", "rows": "1000", "bytes": "1000000", "partitions": "1", "until": "3s"}
+	args := map[string]string{"mode": "share", "interval": "10s", "lock": "30s", "linger": "0s", "rows": "1000", "bytes": "1000000", "partitions": "1", "until": "3s"}
 	for _, a := range d.CmdArgs {
 		args[a.Key] = a.Vals[0]
 	}
 	w.lock = w.duration(args["lock"])
 	w.parts = w.number(args["partitions"])
+	mode := typesv1.RoutineLoad_MODE_SHARE_GROUP
+	if w.classic = args["mode"] == "classic"; w.classic {
+		mode = typesv1.RoutineLoad_MODE_CLASSIC
+	}
 	tk := task.New(task.Config{
 		Spec: &backendv1.TaskSpec{
 			JobId: 1, TaskId: 2, Epoch: 3, Incarnation: 1, Generation: 1, TableId: 4,
 			LockDurationMs: w.lock.Milliseconds(),
 			Load: &typesv1.RoutineLoad{
-				MaxBatchRows: w.number(args["rows"]), MaxBatchSize: w.number(args["bytes"]),
-				MaxBatchIntervalS: 10, ShareLingerMs: w.duration(args["linger"]).Milliseconds(),
+				Mode: mode, MaxBatchRows: w.number(args["rows"]), MaxBatchSize: w.number(args["bytes"]),
+				MaxBatchIntervalS: int64(w.duration(args["interval"]).Seconds()), ShareLingerMs: w.duration(args["linger"]).Milliseconds(),
 			},
 		},
 		Source: w, Writer: w, Committer: w, Runtime: task.Real{},
 		Logger:       slog.New(slog.DiscardHandler),
 		MaxBytes:     1 << 20,
 		AppliedIndex: func() uint64 { return 77 },
-		Blame:        func(error) backendv1.TroubleKind { return backendv1.TroubleKind_TROUBLE_KIND_BROKER },
+		Blame:        blame,
 		Hooks:        task.Hooks{AfterCommit: func(label string) { w.say("hook after commit of %s", label) }},
 	})
 	// Two timers of one instant fire in any order, so the end is at an odd time.
@@ -131,6 +138,16 @@ func play(t *testing.T, d *datadriven.TestData) string {
 		t.Errorf("%s: not all of the script happened: %v %v %v %v", d.Pos, w.fetches, w.writes, w.commits, w.acks)
 	}
 	return w.story.String()
+}
+
+// errStuck is what needs a person.
+var errStuck = errors.New("position out of range")
+
+func blame(err error) backendv1.TroubleKind {
+	if errors.Is(err, errStuck) {
+		return backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE
+	}
+	return backendv1.TroubleKind_TROUBLE_KIND_BROKER
 }
 
 func (w *world) duration(s string) time.Duration {
@@ -186,6 +203,7 @@ func (w *world) Fetch(ctx context.Context, limits source.Limits) (f source.Fetch
 		w.say("fetch with %s", describe(w.queued))
 		w.queued = nil
 	}
+	defer func() { f.Partitions = append(f.Partitions, w.stuck...) }()
 	d, ok := next(&w.fetches)
 	if !ok {
 		time.Sleep(limits.MaxWait)
@@ -206,7 +224,14 @@ func (w *world) Fetch(ctx context.Context, limits source.Limits) (f source.Fetch
 	}
 	for _, word := range d.words {
 		f.Partitions = append(f.Partitions, w.partition(word, d.args))
-		f.LockedUntil, f.Lock = time.Now().Add(w.lock), w.lock
+		if !w.classic {
+			f.LockedUntil, f.Lock = time.Now().Add(w.lock), w.lock
+		}
+	}
+	f.More = d.args["more"] != ""
+	if s := d.args["stuck"]; s != "" {
+		id, why, _ := strings.Cut(s, ":")
+		w.stuck = append(w.stuck, source.Partition{TopicID: topic, Partition: int32(w.number(id)), Err: fmt.Errorf("%w: %s", errStuck, why)})
 	}
 	if s := d.args["lost"]; s != "" {
 		f.Lost = []source.PartitionID{{TopicID: topic, Partition: int32(w.number(s))}}
@@ -224,6 +249,10 @@ func (w *world) partition(word string, args map[string]string) source.Partition 
 		_, p.Gaps = w.set(s)
 		p.Gaps = p.Gaps.Intersect(acquired)
 	}
+	if s := args["expired"]; s != "" {
+		_, p.Expired = w.set(s)
+		p.Expired = p.Expired.Intersect(acquired)
+	}
 	if s := args["unproven"]; s != "" {
 		_, p.Unproven = w.set(s)
 	}
@@ -238,7 +267,7 @@ func (w *world) partition(word string, args map[string]string) source.Partition 
 	if s := args["epoch"]; s != "" {
 		epoch = w.number(s)
 	}
-	for _, r := range acquired.Subtract(p.Gaps).Subtract(p.Unproven).Subtract(p.Unread) {
+	for _, r := range acquired.Subtract(p.Gaps).Subtract(p.Unproven).Subtract(p.Unread).Subtract(p.Expired) {
 		for o := r.First; o <= r.Last; o++ {
 			p.Records = append(p.Records, &source.Record{Offset: o, LeaderEpoch: int32(epoch), Value: make([]byte, size)})
 		}
@@ -291,7 +320,7 @@ func (w *world) Write(ctx context.Context, _ uint64, name string, parts []source
 	var what []string
 	rows := int64(0)
 	for _, p := range parts {
-		what = append(what, fmt.Sprintf("%d:%v", p.Partition, p.Acquired.Subtract(p.Gaps).Subtract(p.Unproven)))
+		what = append(what, fmt.Sprintf("%d:%v", p.Partition, p.Acquired.Subtract(p.Gaps).Subtract(p.Unproven).Subtract(p.Expired)))
 		rows += int64(len(p.Records))
 		for i := 1; i < len(p.Records); i++ {
 			if p.Records[i-1].Offset >= p.Records[i].Offset {
@@ -322,6 +351,9 @@ func (w *world) Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*
 		}
 		for _, r := range p.Void {
 			what = append(what, fmt.Sprintf("void %d:%v", p.Partition, offsets.Range{First: r.First, Last: r.Last}))
+		}
+		for _, r := range p.Expired {
+			what = append(what, fmt.Sprintf("expired %d:%v", p.Partition, offsets.Range{First: r.First, Last: r.Last}))
 		}
 	}
 	d, _ := next(&w.commits)
