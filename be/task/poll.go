@@ -126,11 +126,11 @@ func (t *Task) limits(b *batch, wait time.Duration) source.Limits {
 // fetched tells the status of a fetch.
 func (t *Task) fetched(b *batch, f source.Fetch, err error) {
 	for i := range f.Partitions {
-		// What needs a person is told before what may pass.
-		if e := f.Partitions[i].Err; e != nil && (err == nil || t.cfg.Blame(e) == backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE) {
-			err = e
+		p := &f.Partitions[i]
+		if t.graver(p, err, b) {
+			err = p.Err
 		}
-		t.status.delivered(f.Partitions[i].Deliveries)
+		t.status.delivered(p.Deliveries)
 	}
 	if err != nil {
 		t.trouble(t.cfg.Blame(err), err)
@@ -142,6 +142,20 @@ func (t *Task) fetched(b *batch, f source.Fetch, err error) {
 		t.status.records(t.rt.Now())
 	}
 	t.status.hold(b.records)
+}
+
+// graver tells whether to tell of p's trouble instead of err. That a partition
+// stands still outweighs what may pass, but only when nothing of it is held any
+// more: the job is going to be paused for it, and what was read of it before
+// cannot be read again.
+func (t *Task) graver(p *source.Partition, err error, b *batch) bool {
+	switch {
+	case p.Err == nil:
+		return false
+	case t.cfg.Blame(p.Err) == backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE:
+		return b.index(p.ID()) < 0
+	}
+	return err == nil
 }
 
 // trouble remembers what went wrong for the heartbeat.
