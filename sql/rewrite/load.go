@@ -217,7 +217,7 @@ func parseExpression(text prepared, scope *Scope) (tidb.ExprNode, error) {
 	const before, after = "SELECT (", "\n)"
 	stmt, syntax := parseQuery(before + text.sql + after)
 	if syntax != nil {
-		return nil, text.syntaxError(syntax.Pos-len(before), scope)
+		return nil, text.syntaxError(syntax.Pos-len(before), syntax.Msg, scope)
 	}
 	if query, ok := stmt.(*tidb.SelectStmt); ok && isOnlyFields(query) && len(query.Fields.Fields) == 1 {
 		field := query.Fields.Fields[0]

@@ -163,9 +163,10 @@ func TestLoadErrors(t *testing.T) {
 		"":                              "check the expression",
 		strings.Repeat("json_unquote(", 40) + "s" + strings.Repeat(")", 40): "longer than 1048576 bytes",
 		strings.Repeat("nullif(", 40) + "s" + strings.Repeat(", 1)", 40):    "longer than 1048576 bytes",
-		"'open":              "this string has no end",
-		"n AND\n  order = 1": "the name order is a reserved word here and must be in backquotes near 'order = 1' at line 2",
-		"CAST(n AS BIGINT) + CAST(n AS STRING) AND )": "near ')' at line 1",
+		"n + " + strings.Repeat("1", 90) + ".5":                             "a number has too many digits",
+		"'open":                                                             "this string has no end",
+		"n AND\n  order = 1":                                                "the name order is a reserved word here and must be in backquotes near 'order = 1' at line 2",
+		"CAST(n AS BIGINT) + CAST(n AS STRING) AND )":                       "near ')' at line 1",
 	} {
 		got, err := rewrite.LoadExpression(text, scope)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -105,14 +105,17 @@ func dorisType(tokens []parse.Token) (types.Type, bool) {
 	return t, err == nil
 }
 
-// syntaxError is the error at a position of the prepared text.
-func (t prepared) syntaxError(pos int, scope *Scope) error {
+// syntaxError is an error at a position of the prepared text.
+func (t prepared) syntaxError(pos int, msg string, scope *Scope) error {
 	i := sort.Search(len(t.edits), func(i int) bool { return t.edits[i].to > pos })
 	if i > 0 {
 		pos -= t.edits[i-1].shift
 	}
 	if i < len(t.edits) {
 		pos = min(pos, t.edits[i].from)
+	}
+	if msg != checkQuery {
+		return parse.NewSyntaxError(t.original, pos, msg)
 	}
 	syntax := parse.NewSyntaxError(t.original, pos, "check the expression")
 	word, _, _ := strings.Cut(strings.TrimSpace(syntax.Near), " ")

@@ -139,9 +139,17 @@ func guard(run func()) (err error) {
 	return nil
 }
 
-func parseQuery(text string) (tidb.StmtNode, *parse.SyntaxError) {
+// parseQuery reads one statement. The parser panics on decimals of more than 81
+// digits, after which it is of no further use.
+func parseQuery(text string) (stmt tidb.StmtNode, syntax *parse.SyntaxError) {
 	p := parsers.Get().(*parser.Parser)
-	defer parsers.Put(p)
+	defer func() {
+		if recover() != nil {
+			stmt, syntax = nil, parse.NewSyntaxError(text, 0, "a number has too many digits")
+			return
+		}
+		parsers.Put(p)
+	}()
 	stmts, _, err := p.ParseSQL(text)
 	if err != nil {
 		return nil, syntaxError(text, err)
@@ -152,15 +160,18 @@ func parseQuery(text string) (tidb.StmtNode, *parse.SyntaxError) {
 	return stmts[0], nil
 }
 
+// checkQuery is the advice where MySQL's parser gives no reason.
+const checkQuery = "check the query"
+
 // syntaxError finds the place of a parser's error, which quotes the rest of
 // the text.
 func syntaxError(text string, err error) *parse.SyntaxError {
 	_, rest, found := strings.Cut(err.Error(), `near "`)
 	near := rest[:max(strings.LastIndexByte(rest, '"'), 0)]
 	if pos := strings.Index(text, near); found && near != "" && pos >= 0 {
-		return parse.NewSyntaxError(text, pos, "check the query")
+		return parse.NewSyntaxError(text, pos, checkQuery)
 	}
-	return parse.NewSyntaxError(text, len(text), "check the query")
+	return parse.NewSyntaxError(text, len(text), checkQuery)
 }
 
 // fault carries an error out of the recursive descent; only guard sees it.
