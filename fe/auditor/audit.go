@@ -110,6 +110,12 @@ func (a *Audit) Plan(in Input) Plan {
 		plan.Commands = append(plan.Commands, pause)
 		return plan
 	}
+	if classic(in.Job) {
+		if pause := outOfRange(in); pause != nil {
+			plan.Commands = append(plan.Commands, pause)
+		}
+		return plan
+	}
 	for _, l := range in.After {
 		if partition, ok := current(in.View, l.Key); ok {
 			if probe, ok := a.examine(in, l, partition); ok {
@@ -133,7 +139,8 @@ func current(view *kafka.View, key ledger.Key) (kafka.Partition, bool) {
 
 // newLedgers opens ledgers for partitions that were added, or of a topic that
 // was created again: both are read from offset 0 (KAFKA-20742, and the reset
-// policy earliest), wherever the job began.
+// policy earliest), wherever the job began. What kafka_partitions leaves out is
+// not the job's.
 func newLedgers(in Input) *raftlogv1.Command {
 	have := make(map[ledger.Key]bool, len(in.After))
 	for _, l := range in.After {
@@ -141,7 +148,7 @@ func newLedgers(in Input) *raftlogv1.Command {
 	}
 	add := &raftlogv1.AddLedgers{JobId: in.Job.Id}
 	for _, p := range in.View.Topic.Partitions {
-		if !have[ledger.Key{TopicID: in.View.Topic.ID, Partition: p}] {
+		if Reads(in.Job.Load, p) && !have[ledger.Key{TopicID: in.View.Topic.ID, Partition: p}] {
 			add.Starts = append(add.Starts, &raftlogv1.LedgerStart{TopicId: in.View.Topic.ID[:], Partition: p})
 		}
 	}
@@ -193,12 +200,22 @@ func (a *Audit) truncation(in Input) *raftlogv1.Command {
 		}
 		if in.Now.Sub(since) >= confirmAfter {
 			delete(a.truncated, l.Key)
-			return pause(in.Job, in.Now, fmt.Sprintf(
-				"topic '%s', partition %d: the log ends at offset %d, but offsets up to %d are settled: the log was truncated, and offsets name other records now",
-				in.Job.Load.Topic, l.Partition, partition.End, top(l)-1))
+			return pause(in.Job, in.Now, truncated(in.Job.Load.Topic, l, partition))
 		}
 	}
 	return nil
+}
+
+// truncated says how a ledger goes beyond its log: the job was told to begin
+// there, or records were settled that are not in it any more.
+func truncated(topic string, l ledger.View, p kafka.Partition) string {
+	const remedy = "ALTER ROUTINE LOAD with kafka_partitions and kafka_offsets says where to go on"
+	if top(l) == l.Start {
+		return fmt.Sprintf("topic '%s', partition %d: the job begins at offset %d, but the log begins at %d and ends at %d; %s",
+			topic, l.Partition, l.Start, p.Log.Start, p.End, remedy)
+	}
+	return fmt.Sprintf("topic '%s', partition %d: the log ends at offset %d, but offsets up to %d are settled: the log was truncated, and offsets name other records now; %s",
+		topic, l.Partition, p.End, top(l)-1, remedy)
 }
 
 // examine finds what of a partition has to be looked at.

@@ -54,13 +54,14 @@ type Auditor struct {
 
 	mu    sync.Mutex
 	views map[uint64]*kafka.View // by job
+	seen  map[uint64]*kafka.View // the last ones that saw something
 }
 
 // NewAuditor makes an auditor that starts nothing.
 func NewAuditor(store Store, backends Backends, brokers *kafka.Pool, pinAgain PinAgain, log *slog.Logger) *Auditor {
 	return &Auditor{
 		store: store, backends: backends, brokers: brokers, pinAgain: pinAgain, log: log,
-		changed: make(chan struct{}, 1), views: make(map[uint64]*kafka.View),
+		changed: make(chan struct{}, 1), views: make(map[uint64]*kafka.View), seen: make(map[uint64]*kafka.View),
 	}
 }
 
@@ -70,6 +71,14 @@ func (a *Auditor) View(jobID uint64) *kafka.View {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.views[jobID]
+}
+
+// Seen is the last look at a job's topic and group that failed not; nil if none
+// did. It may be of a topic that the job had before an ALTER.
+func (a *Auditor) Seen(jobID uint64) *kafka.View {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.seen[jobID]
 }
 
 // Changed receives when a job was looked at for the first time, so that it can
@@ -150,9 +159,13 @@ func (a *Auditor) keep(jobID uint64, view *kafka.View) {
 	before := a.views[jobID]
 	if view == nil {
 		delete(a.views, jobID)
+		delete(a.seen, jobID)
 		return
 	}
 	a.views[jobID] = view
+	if view.Err == nil {
+		a.seen[jobID] = view
+	}
 	if before == nil || before.Err != nil && view.Err == nil {
 		select {
 		case a.changed <- struct{}{}:
@@ -164,7 +177,7 @@ func (a *Auditor) keep(jobID uint64, view *kafka.View) {
 // round is one look at a job and what follows from it. live is false once the
 // job has ended; again asks for another round at once.
 func (a *Auditor) round(ctx context.Context, audit *Audit, jobID uint64) (live, again bool) {
-	job, before := a.read(jobID)
+	job, before := a.state(jobID)
 	if job == nil || jobs.Ended(job.State) || ctx.Err() != nil {
 		return false, false
 	}
@@ -173,7 +186,7 @@ func (a *Auditor) round(ctx context.Context, audit *Audit, jobID uint64) (live, 
 		return false, false
 	}
 	a.keep(jobID, view)
-	job, after := a.read(jobID)
+	job, after := a.state(jobID)
 	if job == nil {
 		return false, false
 	}
@@ -208,7 +221,7 @@ func loads(job *raftlogv1.Job) bool {
 	return job.Started && (job.State == raftlogv1.JobState_JOB_STATE_RUNNING || job.State == raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE)
 }
 
-func (a *Auditor) read(jobID uint64) (job *raftlogv1.Job, ledgers []ledger.View) {
+func (a *Auditor) state(jobID uint64) (job *raftlogv1.Job, ledgers []ledger.View) {
 	a.store.View(func(s *state.State) { job, ledgers = s.JobByID(jobID), s.Ledgers(jobID) })
 	return job, ledgers
 }
@@ -218,17 +231,18 @@ func (a *Auditor) look(ctx context.Context, job *raftlogv1.Job) *kafka.View {
 	if err != nil {
 		return &kafka.View{At: time.Now(), Err: err}
 	}
-	return client.Look(ctx, job.Load.GroupId, job.Load.Topic)
+	group := job.Load.GroupId
+	if classic(job) {
+		group = ""
+	}
+	return client.Look(ctx, group, job.Load.Topic)
 }
 
 // probe has offsets read and acts on the answer; true if some were settled.
 func (a *Auditor) probe(ctx context.Context, audit *Audit, job *raftlogv1.Job, view *kafka.View, probe Probe) bool {
 	bounded, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	answer, err := a.backends.Probe(bounded, &backendv1.ProbeRequest{
-		Brokers: job.Load.Brokers, Topic: job.Load.Topic, TopicId: view.Topic.ID[:],
-		CustomProperties: job.Load.CustomProperties, Partition: probe.Partition, Ranges: wire(probe.Ask),
-	})
+	answer, err := a.read(bounded, job, view, probe)
 	if err != nil {
 		if ctx.Err() == nil {
 			a.log.Warn("unsettled offsets could not be read", "job_id", job.Id, "partition", probe.Partition, "offsets", shorten(probe.Ask), "err", err)
@@ -241,6 +255,18 @@ func (a *Auditor) probe(ctx context.Context, audit *Audit, job *raftlogv1.Job, v
 		settled = settled || command.GetSettleOffsets() != nil
 	}
 	return settled
+}
+
+// read asks some backend what offsets hold.
+func (a *Auditor) read(ctx context.Context, job *raftlogv1.Job, view *kafka.View, probe Probe) (*backendv1.ProbeResponse, error) {
+	properties, files, err := a.brokers.Open(job.DatabaseId, job.Load)
+	if err != nil {
+		return nil, err
+	}
+	return a.backends.Probe(ctx, &backendv1.ProbeRequest{
+		Brokers: job.Load.Brokers, Topic: job.Load.Topic, TopicId: view.Topic.ID[:], CustomProperties: properties, Files: files,
+		Partition: probe.Partition, Ranges: wire(probe.Ask), ReadUncommitted: job.Load.ReadUncommitted,
+	})
 }
 
 // propose changes the state. A refusal means that the state moved on, and the

@@ -35,10 +35,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"shoal/fe/kafka"
 	"shoal/fe/schedule"
 	"shoal/fe/state"
 	backendv1 "shoal/proto/backend/v1"
-	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
 const (
@@ -77,6 +77,7 @@ type Status struct {
 // Registry knows the backends.
 type Registry struct {
 	state   Viewer
+	open    kafka.Open
 	dial    []grpc.DialOption
 	log     *slog.Logger
 	changed chan struct{}
@@ -87,12 +88,12 @@ type Registry struct {
 	turn    int // of Pick
 }
 
-// New makes a registry that calls backends with these options. It starts
-// nothing.
-func New(viewer Viewer, log *slog.Logger, dial ...grpc.DialOption) *Registry {
+// New makes a registry that calls backends with these options, and gives tasks
+// what open says that their properties stand for. It starts nothing.
+func New(viewer Viewer, open kafka.Open, log *slog.Logger, dial ...grpc.DialOption) *Registry {
 	quick := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 	dial = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: callTimeout})}, dial...)
-	return &Registry{state: viewer, dial: dial, log: log, changed: make(chan struct{}, 1), records: make(map[uint64]*record)}
+	return &Registry{state: viewer, open: open, dial: dial, log: log, changed: make(chan struct{}, 1), records: make(map[uint64]*record)}
 }
 
 // Changed receives when a backend became alive or dead, or a task ended.
@@ -310,30 +311,4 @@ func (r *Registry) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*bac
 	req.Leadership = r.lead
 	r.mu.Unlock()
 	return client.Probe(ctx, req)
-}
-
-// Spec is all that a task needs to run, from the replicated state; nil if the
-// task is not wanted at that epoch on that backend any more.
-func Spec(s *state.State, backendID uint64, ref *backendv1.TaskRef) *backendv1.TaskSpec {
-	for _, job := range s.Jobs() {
-		i := slices.IndexFunc(job.Tasks, func(t *raftlogv1.Task) bool { return t.Id == ref.TaskId })
-		if i < 0 {
-			continue
-		}
-		task, table := job.Tasks[i], s.TableByID(job.TableId)
-		if task.Epoch != ref.Epoch || task.BackendId != backendID || table == nil {
-			return nil
-		}
-		spec := &backendv1.TaskSpec{
-			JobId: job.Id, TaskId: task.Id, Epoch: task.Epoch, Incarnation: s.ClusterInfo().GetIncarnation(),
-			JobName: job.Name, DbName: job.DatabaseName, TableName: table.Name, TableId: table.Id,
-			Schema: table.Schemas[len(table.Schemas)-1], Load: job.Load, Generation: job.Generation,
-			LockDurationMs: job.LockDurationMs, MemberId: task.MemberId,
-		}
-		if task.LastEpoch == task.Epoch {
-			spec.LastNumber = task.LastNumber
-		}
-		return spec
-	}
-	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"shoal/fe/backend"
+	"shoal/fe/kafka"
 	"shoal/fe/schedule"
 	"shoal/fe/state"
 	backendv1 "shoal/proto/backend/v1"
@@ -124,6 +125,7 @@ type cluster struct {
 	server   *grpc.Server
 	listener *bufconn.Listener
 	registry *backend.Registry
+	open     kafka.Open
 	stop     func()
 
 	jobID    uint64
@@ -149,7 +151,7 @@ func (c *cluster) apply(cmd *raftlogv1.Command) uint64 {
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, state: state.New(), node: &node{runs: map[schedule.Ref]*backendv1.TaskStatus{}}}
+	c := &cluster{t: t, state: state.New(), open: kafka.Plain, node: &node{runs: map[schedule.Ref]*backendv1.TaskStatus{}}}
 	c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{Bootstrap: &raftlogv1.Bootstrap{ClusterId: "c1", Warehouse: "file:///w"}}})
 	db := c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_CreateDatabase{CreateDatabase: &raftlogv1.CreateDatabase{Name: "d"}}})
 	table := c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_CreateTable{CreateTable: &raftlogv1.CreateTable{Table: &raftlogv1.Table{
@@ -164,7 +166,9 @@ func newCluster(t *testing.T) *cluster {
 		GroupPrefix: "shoal-", Job: &raftlogv1.Job{DatabaseId: db, Name: "j", TableId: table, Load: &typesv1.RoutineLoad{Topic: "orders", MaxBatchRows: 1}},
 	}}})
 	c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_StartRoutineLoad{StartRoutineLoad: &raftlogv1.StartRoutineLoad{JobId: c.jobID, LockDurationMs: 30_000}}})
-	c.registry = backend.New(c, slog.New(slog.DiscardHandler),
+	c.registry = backend.New(c, func(databaseID uint64, load *typesv1.RoutineLoad) (map[string]string, map[string][]byte, error) {
+		return c.open(databaseID, load)
+	}, slog.New(slog.DiscardHandler),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			c.mu.Lock()

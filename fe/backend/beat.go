@@ -181,8 +181,17 @@ func (b *beat) learn(req *backendv1.HeartbeatRequest, answer *backendv1.Heartbea
 // submit starts a task that the backend lacks.
 func (b *beat) submit(ref *backendv1.TaskRef) {
 	var spec *backendv1.TaskSpec
-	b.registry.state.View(func(s *state.State) { spec = Spec(s, b.record.id, ref) })
+	var databaseID uint64
+	b.registry.state.View(func(s *state.State) {
+		if spec = Spec(s, b.record.id, ref); spec != nil {
+			databaseID = s.JobByID(spec.JobId).DatabaseId
+		}
+	})
 	if spec == nil {
+		return
+	}
+	if err := open(spec, databaseID, b.registry.open); err != nil {
+		b.refused(ref, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(b.ctx, callTimeout)
@@ -191,13 +200,20 @@ func (b *beat) submit(ref *backendv1.TaskRef) {
 	if err != nil && b.ctx.Err() == nil {
 		b.registry.log.Warn("task was not taken", "backend_id", b.record.id, "job_id", spec.JobId, "task_id", ref.TaskId, "epoch", ref.Epoch, "err", err)
 	}
-	b.registry.mu.Lock()
-	defer b.registry.mu.Unlock()
-	if err == nil {
-		b.record.ran[key(ref)] = true
-		delete(b.record.refused, key(ref))
+	if err != nil {
+		b.refused(ref, err)
 		return
 	}
+	b.registry.mu.Lock()
+	defer b.registry.mu.Unlock()
+	b.record.ran[key(ref)] = true
+	delete(b.record.refused, key(ref))
+}
+
+// refused notes why a task was not started.
+func (b *beat) refused(ref *backendv1.TaskRef, err error) {
+	b.registry.mu.Lock()
+	defer b.registry.mu.Unlock()
 	b.record.refused[key(ref)] = status.Convert(err).Message()
 	switch status.Code(err) {
 	case codes.FailedPrecondition, codes.ResourceExhausted:

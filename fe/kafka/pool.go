@@ -60,6 +60,11 @@ func (l clientLog) Log(_ kgo.LogLevel, msg string, keyvals ...any) {
 	l.log.Log(context.Background(), slog.LevelDebug, "kafka client: "+msg, keyvals...)
 }
 
+// Open is what a load's stored properties stand for, for backends to work by.
+func (p *Pool) Open(databaseID uint64, load *typesv1.RoutineLoad) (properties map[string]string, files map[string][]byte, err error) {
+	return p.open(databaseID, load)
+}
+
 // Dial makes a client for a load in a database. The caller closes it.
 func (p *Pool) Dial(databaseID uint64, load *typesv1.RoutineLoad) (*Client, error) {
 	properties, files, err := p.open(databaseID, load)

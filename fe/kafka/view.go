@@ -13,7 +13,7 @@ type View struct {
 	At         time.Time
 	Topic      Topic
 	Partitions map[int32]Partition
-	MaxMembers int
+	MaxMembers int // 0 without a group
 	// Err says why there is nothing to see; then only At is set.
 	Err error
 }
@@ -24,7 +24,8 @@ type Partition struct {
 	Position
 }
 
-// Look takes a view of the topic and the group. It ends within twice
+// Look takes a view of the topic and the group. Without a group, "", positions
+// are unknown, and the broker need not know share groups. It ends within twice
 // CheckTimeout; failures are in the view.
 func (c *Client) Look(ctx context.Context, group, topic string) *View {
 	view, err := c.look(ctx, group, topic)
@@ -54,7 +55,7 @@ func (c *Client) look(ctx context.Context, group, name string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	positions, err := c.Positions(ctx, group, name)
+	positions, members, err := c.lookAtGroup(ctx, group, name)
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +66,6 @@ func (c *Client) look(ctx context.Context, group, name string) (*View, error) {
 	if after.ID != topic.ID {
 		return nil, fmt.Errorf("topic '%s' was created again while looking at it", name)
 	}
-	members, err := c.maxMembers(ctx)
-	if err != nil {
-		return nil, err
-	}
 	view := &View{Topic: topic, Partitions: make(map[int32]Partition, len(logs)), MaxMembers: members}
 	for p, log := range logs {
 		position, ok := positions[p]
@@ -78,6 +75,18 @@ func (c *Client) look(ctx context.Context, group, name string) (*View, error) {
 		view.Partitions[p] = Partition{Log: log, Position: position}
 	}
 	return view, nil
+}
+
+// lookAtGroup is where the group stands, and how many members it may have.
+func (c *Client) lookAtGroup(ctx context.Context, group, topic string) (positions map[int32]Position, maxMembers int, err error) {
+	if group == "" {
+		return nil, 0, nil
+	}
+	if positions, err = c.Positions(ctx, group, topic); err != nil {
+		return nil, 0, err
+	}
+	maxMembers, err = c.maxMembers(ctx)
+	return positions, maxMembers, err
 }
 
 // maxMembers is the broker's limit of members of a group. It is asked once: a

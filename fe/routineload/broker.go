@@ -13,8 +13,8 @@ import (
 )
 
 // isShare tells whether a job reads by a share group.
-func isShare(job *raftlogv1.Job) bool {
-	return job.Load.GetMode() == typesv1.RoutineLoad_MODE_SHARE_GROUP
+func isShare(load *typesv1.RoutineLoad) bool {
+	return load.GetMode() == typesv1.RoutineLoad_MODE_SHARE_GROUP
 }
 
 // configure sets a share group up as the job asks for it.
@@ -47,7 +47,7 @@ func checkTopics(ctx context.Context, client *kafka.Client, def *loaddef.Definit
 	if err := client.Ping(ctx); err != nil {
 		return kafka.Topic{}, err
 	}
-	if def.Load.Mode == typesv1.RoutineLoad_MODE_SHARE_GROUP {
+	if isShare(def.Load) {
 		if err := client.CheckShareGroups(ctx); err != nil {
 			return kafka.Topic{}, err
 		}
@@ -64,7 +64,7 @@ func checkTopics(ctx context.Context, client *kafka.Client, def *loaddef.Definit
 
 // checkAll refuses a share group whose start is named for some partitions only.
 func checkAll(def *loaddef.Definition, topic kafka.Topic) error {
-	if def.Load.Mode != typesv1.RoutineLoad_MODE_SHARE_GROUP || def.Offsets == nil {
+	if !isShare(def.Load) || def.Offsets == nil {
 		return nil
 	}
 	for _, p := range topic.Partitions {
@@ -79,7 +79,7 @@ func checkAll(def *loaddef.Definition, topic kafka.Topic) error {
 // begin is where a new job begins: where the user's group is, if it is anywhere
 // and nothing else was asked for, or where the statement says.
 func begin(ctx context.Context, client *kafka.Client, def *loaddef.Definition, topic kafka.Topic) ([]*raftlogv1.LedgerStart, error) {
-	if def.Load.Mode == typesv1.RoutineLoad_MODE_SHARE_GROUP && def.Load.GroupIdGiven {
+	if isShare(def.Load) && def.Load.GroupIdGiven {
 		members, err := client.Members(ctx, def.Load.GroupId)
 		if err != nil {
 			return nil, err

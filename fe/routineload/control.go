@@ -45,7 +45,7 @@ func (m *Manager) Pause(ctx context.Context, s *session.Session, stmt *ast.Pause
 // Resume carries out RESUME ROUTINE LOAD FOR a job, or RESUME ALL. A job that
 // is not paused restarts its tasks, as in Doris.
 func (m *Manager) Resume(ctx context.Context, s *session.Session, stmt *ast.ResumeRoutineLoad) error {
-	resume := func(job *raftlogv1.Job) error { return m.resume(ctx, job) }
+	resume := func(job *raftlogv1.Job) error { return m.resume(ctx, job, false) }
 	if stmt.All {
 		return m.forAll(s, resume)
 	}
@@ -108,10 +108,10 @@ func controlError(err error) error {
 
 // resume lets tasks be placed; in share mode the group is pinned at the settled
 // offsets before.
-func (m *Manager) resume(ctx context.Context, job *raftlogv1.Job) error {
+func (m *Manager) resume(ctx context.Context, job *raftlogv1.Job, automatic bool) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	if isShare(job) && job.Started && job.State == raftlogv1.JobState_JOB_STATE_PAUSED {
+	if isShare(job.Load) && job.Started && job.State == raftlogv1.JobState_JOB_STATE_PAUSED {
 		client, err := m.cfg.Kafka.Dial(job.DatabaseId, job.Load)
 		if err != nil {
 			return brokerError("Routine load job "+job.Name+" cannot be resumed", err)
@@ -122,7 +122,9 @@ func (m *Manager) resume(ctx context.Context, job *raftlogv1.Job) error {
 		}
 		m.notePinned(job.Id, verdict.Pinned{})
 	}
-	return m.changeState(ctx, &raftlogv1.ChangeJobState{JobId: job.Id, From: job.State, To: raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE})
+	return m.changeState(ctx, &raftlogv1.ChangeJobState{
+		JobId: job.Id, From: job.State, To: raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE, Automatic: automatic,
+	})
 }
 
 // pinSettled empties the group of the job's members and sets its start offsets
@@ -165,7 +167,7 @@ func resumeAt(topic kafka.Topic, logs map[int32]kafka.Log, ledgers []ledger.View
 			continue
 		}
 		if l.Settled > log.End {
-			return nil, fmt.Errorf("the log of topic '%s', partition %d, ends at offset %d, but everything below %d is settled: it was truncated. STOP the job and create it anew, with the start that you want",
+			return nil, fmt.Errorf("the log of topic '%s', partition %d, ends at offset %d, but everything below %d is settled: it was truncated. ALTER ROUTINE LOAD with kafka_partitions and kafka_offsets says where to go on",
 				topic.Name, l.Partition, log.End, l.Settled)
 		}
 		starts[l.Partition] = max(log.Start, l.Settled)

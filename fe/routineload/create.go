@@ -46,6 +46,10 @@ func (m *Manager) Create(ctx context.Context, s *session.Session, stmt *ast.Crea
 	}
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
+	// From here on the secrets are sealed: nothing of the job is stored before.
+	if def.Load, err = m.cfg.Secrets.Seal(def.Load); err != nil {
+		return brokerError("Failed to create the routine load job", err)
+	}
 	client, err := m.cfg.Kafka.Dial(db.Id, def.Load)
 	if err != nil {
 		return brokerError("Failed to create the routine load job", err)
@@ -151,7 +155,7 @@ func (m *Manager) start(ctx context.Context, client *kafka.Client, id uint64) er
 		return nil
 	}
 	command := &raftlogv1.StartRoutineLoad{JobId: id, Starts: job.Starts}
-	if isShare(job) {
+	if isShare(job.Load) {
 		settings, err := configure(ctx, client, job.Load)
 		if err != nil {
 			return err

@@ -47,7 +47,7 @@ func TestDroppedUnderAJob(t *testing.T) {
 				if answer := b.commit(running); answer.Outcome != frontendv1.Outcome_OUTCOME_ABORTED {
 					t.Errorf("a commit before the job is cancelled: %v", answer)
 				}
-				time.Sleep(2 * groupsEvery)
+				time.Sleep(2 * upkeepEvery)
 				job := b.job()
 				if job.State != raftlogv1.JobState_JOB_STATE_CANCELLED || job.ReasonCode != tt.code || job.Reason != tt.reason {
 					t.Errorf("the job is %v, code %d, reason %q", job.State, job.ReasonCode, job.Reason)

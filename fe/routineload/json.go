@@ -1,6 +1,7 @@
 package routineload
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"shoal/fe/loaddef"
+	"shoal/fe/state/ledger"
 	"shoal/internal/clientprops"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -63,7 +65,7 @@ func desired(job *raftlogv1.Job) string {
 	switch n := job.Load.DesiredConcurrentNumber; {
 	case n > 0:
 		return strconv.FormatInt(n, 10)
-	case !isShare(job):
+	case !isShare(job.Load):
 		return strconv.Itoa(defaultConcurrency)
 	}
 	return strconv.Itoa(2 * len(job.Starts))
@@ -91,7 +93,13 @@ func custom(job *raftlogv1.Job) string {
 
 // statistic is Statistic. taskExecuteTimeMs is wall time since CREATE, as in
 // Doris, so the rates fall while nothing comes.
-func statistic(job *raftlogv1.Job, now time.Time) string {
+func statistic(job *raftlogv1.Job, tasks []*backendv1.TaskStatus, now time.Time) string {
+	running := []uint64{}
+	for _, t := range tasks {
+		if t.OpenNumber > 0 {
+			running = append(running, t.OpenNumber)
+		}
+	}
 	end := now.UnixMilli()
 	if job.EndedMs > 0 {
 		end = job.EndedMs
@@ -100,7 +108,7 @@ func statistic(job *raftlogv1.Job, now time.Time) string {
 	c := job.Counters
 	return object(struct {
 		ReceivedBytes     int64    `json:"receivedBytes"`
-		RunningTxns       []string `json:"runningTxns"`
+		RunningTxns       []uint64 `json:"runningTxns"`
 		ErrorRows         int64    `json:"errorRows"`
 		CommittedTaskNum  int64    `json:"committedTaskNum"`
 		LoadedRows        int64    `json:"loadedRows"`
@@ -112,7 +120,7 @@ func statistic(job *raftlogv1.Job, now time.Time) string {
 		ReceivedBytesRate int64    `json:"receivedBytesRate"`
 		TaskExecuteTimeMs int64    `json:"taskExecuteTimeMs"`
 	}{
-		ReceivedBytes: c.GetReceivedBytes(), RunningTxns: []string{}, ErrorRows: c.GetErrorRows(), CommittedTaskNum: job.CommittedTxns,
+		ReceivedBytes: c.GetReceivedBytes(), RunningTxns: running, ErrorRows: c.GetErrorRows(), CommittedTaskNum: job.CommittedTxns,
 		LoadedRows: c.GetLoadedRows(), LoadRowsRate: c.GetLoadedRows() * 1000 / ms, AbortedTaskNum: job.AbortedTxns,
 		ErrorRowsAfter: job.ErrorsAfterResume, TotalRows: c.GetTotalRows(), UnselectedRows: c.GetUnselectedRows(),
 		ReceivedBytesRate: c.GetReceivedBytes() * 1000 / ms, TaskExecuteTimeMs: ms,
@@ -132,14 +140,19 @@ func (l look) progress() string {
 	return object(out)
 }
 
-// lag is Lag: by partition, the records that the group is not done with; -1
-// while the broker cannot tell.
+// lag is Lag: by partition, what is yet to be loaded. What the broker cannot
+// tell is "unknown" in share mode and, as in Doris, -1 in classic.
 func (l look) lag() string {
-	out := make(partitionMap[int64])
+	out := make(partitionMap[any])
 	for _, v := range l.current() {
-		out[v.Partition] = -1
-		if p, ok := l.partition(v.Key); ok {
-			out[v.Partition] = p.Lag
+		n, known := l.partitionLag(v)
+		switch {
+		case known:
+			out[v.Partition] = n
+		case isShare(l.job.Load):
+			out[v.Partition] = unknown
+		default:
+			out[v.Partition] = -1
 		}
 	}
 	return object(out)
@@ -157,8 +170,19 @@ func (m partitionMap[V]) MarshalJSON() ([]byte, error) {
 	return []byte("{" + strings.Join(parts, ",") + "}"), nil
 }
 
-// taskSource is DataSourceProperties of a task.
-func taskSource(job *raftlogv1.Job, task *raftlogv1.Task, status *backendv1.TaskStatus) string {
+// taskSource is DataSourceProperties of a task: in classic mode, as in Doris,
+// the next offset of each of its partitions. A share task has no partition of
+// its own; it has its group and what it does.
+func taskSource(job *raftlogv1.Job, ledgers []ledger.View, task *raftlogv1.Task, status *backendv1.TaskStatus) string {
+	if !isShare(job.Load) {
+		next := make(partitionMap[int64])
+		for _, v := range ledgers {
+			if slices.Contains(task.Partitions, v.Partition) && bytes.Equal(task.TopicId, v.TopicID[:]) {
+				next[v.Partition] = v.Settled
+			}
+		}
+		return object(next)
+	}
 	return object(struct {
 		Group    string `json:"group.id"`
 		Member   string `json:"memberId"`

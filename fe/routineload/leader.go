@@ -3,12 +3,12 @@ package routineload
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
 	"time"
 
+	"shoal/fe/auditor"
 	"shoal/fe/kafka"
 	"shoal/fe/schedule"
 	"shoal/fe/state"
@@ -21,12 +21,6 @@ import (
 const (
 	// planEvery is the leader's tick; changes make it plan earlier.
 	planEvery = time.Second
-	// groupsEvery lies between two tries to start or clean up groups.
-	groupsEvery = 5 * time.Second
-	// abandonedAfter is when a job that is not started is no CREATE's any more.
-	abandonedAfter = createTimeout + undoTimeout + 5*time.Second
-	// cleanUpFor is how long the group of an ended job is tried to be deleted.
-	cleanUpFor = time.Hour
 )
 
 // RunLeader does the leader's duties until ctx ends. It must not be called
@@ -35,7 +29,7 @@ func (m *Manager) RunLeader(ctx context.Context) error {
 	var duties sync.WaitGroup
 	duties.Go(func() { m.auditor.Run(ctx) })
 	duties.Go(func() { m.planLoop(ctx) })
-	duties.Go(func() { m.groupsLoop(ctx) })
+	duties.Go(func() { m.upkeepLoop(ctx) })
 	duties.Wait()
 	m.cfg.Kafka.Retain(func(uint64) bool { return false })
 	return nil
@@ -60,11 +54,13 @@ func (m *Manager) planLoop(ctx context.Context) {
 	}
 }
 
-// plan is one round: lost members leave while their tasks are placed anew.
+// plan is one round: jobs that do not fit their tables are paused before tasks
+// are placed, and lost members leave while theirs are placed anew.
 func (m *Manager) plan(ctx context.Context, leaves *sync.WaitGroup) {
 	m.observe(time.Now())
 	m.planning.Lock()
 	defer m.planning.Unlock()
+	m.pauseUnfit(ctx)
 	plan := schedule.Make(m.input(time.Now()))
 	for _, leave := range plan.Leaves {
 		leaves.Go(func() { m.leave(ctx, leave) })
@@ -83,20 +79,21 @@ func (m *Manager) plan(ctx context.Context, leaves *sync.WaitGroup) {
 // input is what the plan goes by. The caller holds m.planning.
 func (m *Manager) input(now time.Time) schedule.Input {
 	in := schedule.Input{NowMs: now.UnixMilli(), Ended: m.cfg.Backends.Ended(), MemberID: memberID}
+	ledgers := make(map[uint64][]ledger.View)
 	m.cfg.Store.View(func(st *state.State) {
 		for _, job := range st.Jobs() {
 			if m.off[job.Id] {
 				continue
 			}
 			in.Jobs = append(in.Jobs, schedule.Job{
-				Job: job, DatabaseGone: st.DatabaseByID(job.DatabaseId) == nil, TableGone: st.TableByID(job.TableId) == nil,
+				Job: job, DatabaseGone: st.DatabaseByID(job.DatabaseId) == nil,
+				TableGone: !job.Load.MultiTable && st.TableByID(job.TableId) == nil,
 			})
+			ledgers[job.Id] = st.Ledgers(job.Id)
 		}
 	})
 	for i := range in.Jobs {
-		if view := m.auditor.View(in.Jobs[i].Id); view != nil && view.Err == nil {
-			in.Jobs[i].Partitions, in.Jobs[i].MaxMembers = len(view.Partitions), view.MaxMembers
-		}
+		addTopic(&in.Jobs[i], m.auditor.Seen(in.Jobs[i].Id), ledgers[in.Jobs[i].Id])
 	}
 	for _, b := range m.cfg.Backends.Backends() {
 		if b.Alive || b.Unheard {
@@ -104,6 +101,25 @@ func (m *Manager) input(now time.Time) schedule.Input {
 		}
 	}
 	return in
+}
+
+// addTopic adds what is to be read, as the topic was last seen. A classic job's
+// task needs to be told where to begin, so a partition without a ledger waits
+// until the auditor has opened one.
+func addTopic(job *schedule.Job, view *kafka.View, ledgers []ledger.View) {
+	if view == nil || view.Topic.Name != job.Load.Topic {
+		return
+	}
+	job.Partitions, job.TopicID, job.MaxMembers = view.Topic.Partitions, view.Topic.ID[:], view.MaxMembers
+	if isShare(job.Load) {
+		return
+	}
+	job.Partitions = nil
+	for _, l := range ledgers { // ordered by partition
+		if kafka.TopicID(l.TopicID) == view.Topic.ID && auditor.Reads(job.Load, l.Partition) {
+			job.Partitions = append(job.Partitions, l.Partition)
+		}
+	}
 }
 
 // memberID is a random UUID, as Kafka wants it.
@@ -150,71 +166,7 @@ func (m *Manager) observe(now time.Time) {
 		m.tracker.Observe(now, job, ledgers[id], m.auditor.View(id))
 	}
 	m.tracker.Retain(func(id uint64) bool { return live[id] != nil })
+	maps.DeleteFunc(m.fitting, func(id uint64, _ fit) bool { return live[id] == nil })
 	maps.DeleteFunc(m.setup, func(id uint64, _ string) bool { return live[id] == nil })
 	maps.DeleteFunc(m.pinned, func(id uint64, _ verdict.Pinned) bool { return live[id] == nil })
-}
-
-// groupsLoop finishes what statements could not: starts, and the groups of
-// ended jobs.
-func (m *Manager) groupsLoop(ctx context.Context) {
-	cleaned := make(map[uint64]bool)
-	ticker := time.NewTicker(groupsEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		for _, job := range m.all() {
-			age := time.Since(time.UnixMilli(job.CreatedMs))
-			switch {
-			case !jobs.Ended(job.State) && !job.Started && age > abandonedAfter:
-				m.finishStart(ctx, job)
-			case jobs.Ended(job.State) && !job.Load.GroupIdGiven && !cleaned[job.Id] && time.Since(time.UnixMilli(job.EndedMs)) < cleanUpFor:
-				cleaned[job.Id] = m.deleteGroup(ctx, job)
-			}
-		}
-	}
-}
-
-// all is every job.
-func (m *Manager) all() (all []*raftlogv1.Job) {
-	m.cfg.Store.View(func(st *state.State) { all = st.Jobs() })
-	return all
-}
-
-// finishStart starts a job whose CREATE never came to its end.
-func (m *Manager) finishStart(ctx context.Context, job *raftlogv1.Job) {
-	ctx, cancel := context.WithTimeout(ctx, createTimeout)
-	defer cancel()
-	client, err := m.cfg.Kafka.Dial(job.DatabaseId, job.Load)
-	if err == nil {
-		defer client.Close()
-		err = m.start(ctx, client, job.Id)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if delete(m.setup, job.Id); err != nil {
-		m.setup[job.Id] = err.Error()
-	}
-}
-
-// deleteGroup removes the group of an ended job; false to try again later.
-func (m *Manager) deleteGroup(ctx context.Context, job *raftlogv1.Job) bool {
-	ctx, cancel := context.WithTimeout(ctx, kafka.CheckTimeout)
-	defer cancel()
-	client, err := m.cfg.Kafka.Dial(job.DatabaseId, job.Load)
-	if err != nil {
-		return true // it never could be reached with these properties
-	}
-	defer client.Close()
-	err = client.DeleteGroup(ctx, job.Load.GroupId)
-	if errors.Is(err, kafka.ErrUnreachable) || errors.Is(err, kafka.ErrNotEmpty) {
-		return false
-	}
-	if err != nil {
-		m.cfg.Logger.Warn("group of an ended job is left behind", "job_id", job.Id, "group", job.Load.GroupId, "err", err)
-	}
-	return true
 }

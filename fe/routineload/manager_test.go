@@ -22,9 +22,11 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"shoal/fe/backend"
+	"shoal/fe/credentials"
 	"shoal/fe/errno"
 	"shoal/fe/kafka"
 	"shoal/fe/result"
+	"shoal/fe/seal"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	backendv1 "shoal/proto/backend/v1"
@@ -142,10 +144,14 @@ func managed(t *testing.T, test func(t *testing.T, b *bench)) {
 		backendv1.RegisterBackendServiceServer(b.server, &node{runs: map[uint64]*backendv1.TaskStatus{}})
 		go b.server.Serve(listener)
 		log := slog.New(slog.DiscardHandler)
-		registry := backend.New(b, log, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		secrets := credentials.New(b, seal.New(t.TempDir()))
+		if err := secrets.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		registry := backend.New(b, secrets.Open, log, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-		pool := kafka.NewPool(log, kafka.Plain, kgo.Dialer(b.network.DialContext))
-		b.manager = New(Config{Store: b, Backends: registry, Kafka: pool, Logger: log})
+		pool := kafka.NewPool(log, secrets.Open, kgo.Dialer(b.network.DialContext))
+		b.manager = New(Config{Store: b, Backends: registry, Kafka: pool, Secrets: secrets, Logger: log})
 		b.session = session.New(1, "root", "h", session.NewGlobals(session.DefaultServer()))
 		b.session.DB = "d"
 		b.cancel = func() {}
@@ -178,6 +184,8 @@ func (b *bench) sql(text string) (*result.Table, error) {
 	switch stmt := stmt.(type) {
 	case *ast.CreateRoutineLoad:
 		return nil, b.manager.Create(ctx, b.session, stmt)
+	case *ast.AlterRoutineLoad:
+		return nil, b.manager.Alter(ctx, b.session, stmt)
 	case *ast.PauseRoutineLoad:
 		return nil, b.manager.Pause(ctx, b.session, stmt)
 	case *ast.ResumeRoutineLoad:
@@ -311,7 +319,7 @@ func TestLifeOfAJob(t *testing.T) {
 		b.pauseAndResume(t)
 
 		b.must("STOP ROUTINE LOAD FOR j")
-		time.Sleep(2 * groupsEvery)
+		time.Sleep(2 * upkeepEvery)
 		if p := b.positions(); len(p) != 0 {
 			t.Errorf("the group of a stopped job is at %v", p)
 		}

@@ -31,6 +31,7 @@ import (
 
 	"shoal/fe/auditor"
 	"shoal/fe/backend"
+	"shoal/fe/credentials"
 	"shoal/fe/errno"
 	"shoal/fe/kafka"
 	"shoal/fe/session"
@@ -52,7 +53,9 @@ type Config struct {
 	Store    Store
 	Backends *backend.Registry
 	Kafka    *kafka.Pool
-	Logger   *slog.Logger
+	// Secrets seals what is stored; Kafka opens it by the same keeper.
+	Secrets *credentials.Keeper
+	Logger  *slog.Logger
 }
 
 // Manager is the routine load jobs of a cluster. Its methods are safe for
@@ -62,12 +65,15 @@ type Manager struct {
 	auditor *auditor.Auditor
 	kick    chan struct{} // plan at once
 
+	altering sync.Mutex // held while a definition is read, changed and replaced
+
 	planning sync.Mutex      // held while a plan is made and carried out
 	off      map[uint64]bool // under planning: jobs whose tasks are not to be placed now
 
 	mu      sync.Mutex
 	tracker *verdict.Tracker
-	setup   map[uint64]string         // why a job's group could not be set up yet
+	setup   map[uint64]string         // why a job could not be started, or resumed by itself, yet
+	fitting map[uint64]fit            // whether definitions fit their tables
 	pinned  map[uint64]verdict.Pinned // groups that stood still
 }
 
@@ -79,6 +85,7 @@ func New(cfg Config) *Manager {
 		off:     make(map[uint64]bool),
 		tracker: verdict.NewTracker(),
 		setup:   make(map[uint64]string),
+		fitting: make(map[uint64]fit),
 		pinned:  make(map[uint64]verdict.Pinned),
 	}
 	m.auditor = auditor.NewAuditor(cfg.Store, cfg.Backends, cfg.Kafka, m.pinAgain, cfg.Logger)

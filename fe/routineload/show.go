@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"shoal/fe/errno"
 	"shoal/fe/kafka"
+	"shoal/fe/literal"
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
@@ -35,8 +35,12 @@ var (
 		"Loaded", "Void", "Expired", "Repaired", "Conflicts", "Ranges", "SettledAbove")
 )
 
-// shownRanges is how many ranges of a ledger SHOW lists.
-const shownRanges = 20
+const (
+	// shownRanges is how many ranges of a ledger SHOW lists.
+	shownRanges = 20
+	// shownErrorLogs is how many txns with error rows SHOW names, as in Doris.
+	shownErrorLogs = 3
+)
 
 // unknown is the cell for what the broker cannot tell now.
 const unknown = "unknown"
@@ -56,6 +60,7 @@ type look struct {
 	ledgers []ledger.View
 	view    *kafka.View // nil before the first look
 	tasks   []*backendv1.TaskStatus
+	errors  []*raftlogv1.ErrorRowset
 	verdict verdict.Verdict
 }
 
@@ -65,7 +70,7 @@ func (m *Manager) lookAt(job *raftlogv1.Job, zone *time.Location) look {
 	l := look{job: job, view: m.auditor.View(job.Id), tasks: m.cfg.Backends.Tasks(job.Id)}
 	taken := 0
 	m.cfg.Store.View(func(st *state.State) {
-		l.ledgers = st.Ledgers(job.Id)
+		l.ledgers, l.errors = st.Ledgers(job.Id), st.ErrorRowsets(job.Id)
 		for _, other := range st.Jobs() {
 			for _, t := range other.Tasks {
 				if t.BackendId != 0 {
@@ -114,7 +119,17 @@ func (l look) partition(key ledger.Key) (p kafka.Partition, ok bool) {
 	return p, ok
 }
 
-// Show carries out SHOW [ALL] ROUTINE LOAD.
+// partitionLag is what of a partition is yet to be loaded, in offsets.
+func (l look) partitionLag(v ledger.View) (n int64, known bool) {
+	p, ok := l.partition(v.Key)
+	if !ok {
+		return 0, false
+	}
+	return verdict.PartitionLag(l.job.Load, v, p)
+}
+
+// Show carries out SHOW [ALL] ROUTINE LOAD but for its WHERE. Without ALL jobs
+// that have ended are left out.
 func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRoutineLoad) (*result.Table, error) {
 	name := ast.Name{}
 	if stmt.Job != nil {
@@ -124,14 +139,11 @@ func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRout
 	if err != nil {
 		return nil, err
 	}
-	if stmt.Filter.Where != nil {
-		return nil, errno.New(errno.NotSupportedYet, "SHOW ROUTINE LOAD WHERE is not supported yet: use FOR or LIKE")
-	}
 	table := &result.Table{Columns: jobColumns}
 	for _, job := range m.all() {
 		switch {
 		case job.DatabaseId != db.Id, !stmt.All && jobs.Ended(job.State), stmt.Job != nil && job.Name != name.Name,
-			stmt.Filter.Like != nil && !like(job.Name, *stmt.Filter.Like):
+			stmt.Filter.Like != nil && !literal.Like(*stmt.Filter.Like, job.Name):
 			continue
 		}
 		table.Rows = append(table.Rows, m.lookAt(job, s.Location()).jobRow(s.Location()))
@@ -142,38 +154,33 @@ func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRout
 	return table, nil
 }
 
-// like matches MySQL's % and _, in any case; \ takes the next one as it is.
-func like(text, pattern string) bool {
-	t, p := []rune(strings.ToLower(text)), []rune(strings.ToLower(pattern))
-	var match func(t, p []rune) bool
-	match = func(t, p []rune) bool {
-		switch {
-		case len(p) == 0:
-			return len(t) == 0
-		case p[0] == '%':
-			return match(t, p[1:]) || len(t) > 0 && match(t[1:], p)
-		case len(t) == 0:
-			return false
-		case p[0] == '\\' && len(p) > 1:
-			return t[0] == p[1] && match(t[1:], p[2:])
-		}
-		return (p[0] == '_' || p[0] == t[0]) && match(t[1:], p[1:])
-	}
-	return match(t, p)
-}
-
 // jobRow is a row of SHOW ROUTINE LOAD.
 func (l look) jobRow(zone *time.Location) []result.Cell {
 	job := l.job
-	reason := ""
-	if job.State == raftlogv1.JobState_JOB_STATE_PAUSED || job.State == raftlogv1.JobState_JOB_STATE_CANCELLED {
-		reason = fmt.Sprintf("ErrorReason{code=errCode = %d, msg='%s'}", job.ReasonCode, job.Reason)
-	}
-	cells := row(strconv.FormatUint(job.Id, 10), job.Name, "", "", "", job.DatabaseName, job.TableName, "false", jobs.StateName(job.State),
-		"KAFKA", strconv.Itoa(len(job.Tasks)), jobProperty(job), dataSource(l), custom(job), statistic(job, time.Now()), l.progress(), l.lag(),
-		reason, "", time.Now().In(zone).Format(time.DateTime)+":"+l.verdict.Text, job.User, job.Comment, "")
+	cells := row(strconv.FormatUint(job.Id, 10), job.Name, "", "", "", job.DatabaseName, job.TableName, strconv.FormatBool(job.Load.MultiTable),
+		jobs.StateName(job.State), "KAFKA", strconv.Itoa(len(job.Tasks)), jobProperty(job), dataSource(l), custom(job),
+		statistic(job, l.tasks, time.Now()), l.progress(), l.lag(), reasonOf(job), l.errorLogs(),
+		time.Now().In(zone).Format(time.DateTime)+":"+l.verdict.Text, job.User, job.Comment, "")
 	cells[2], cells[3], cells[4] = moment(job.CreatedMs, zone), moment(job.PausedMs, zone), moment(job.EndedMs, zone)
 	return cells
+}
+
+// reasonOf is ReasonOfStateChanged, in Doris's form.
+func reasonOf(job *raftlogv1.Job) string {
+	if job.State != raftlogv1.JobState_JOB_STATE_PAUSED && job.State != raftlogv1.JobState_JOB_STATE_CANCELLED {
+		return ""
+	}
+	return fmt.Sprintf("ErrorReason{code=errCode = %d, msg='%s'}", job.ReasonCode, job.Reason)
+}
+
+// errorLogs is ErrorLogUrls: for each of the last txns with error rows a query
+// that shows them, which SHOW LOAD WARNINGS ON takes as well.
+func (l look) errorLogs() string {
+	var queries []string
+	for _, rowset := range l.errors[max(0, len(l.errors)-shownErrorLogs):] {
+		queries = append(queries, "SELECT * FROM information_schema.routine_load_errors WHERE label = '"+rowset.Label+"'")
+	}
+	return strings.Join(queries, ", ")
 }
 
 // moment is a time as Doris prints it, NULL for none.
@@ -184,13 +191,14 @@ func moment(ms int64, zone *time.Location) result.Cell {
 	return result.Text(time.UnixMilli(ms).In(zone).Format(time.DateTime))
 }
 
-// ShowTasks carries out SHOW ROUTINE LOAD TASK. A share task has no partition
-// of its own: DataSourceProperties has its group and what it does.
+// ShowTasks carries out SHOW ROUTINE LOAD TASK.
 func (m *Manager) ShowTasks(_ context.Context, s *session.Session, stmt *ast.ShowRoutineLoadTask) (*result.Table, error) {
 	job, err := m.operable(s, stmt.Job)
 	if err != nil {
 		return nil, err
 	}
+	var ledgers []ledger.View
+	m.cfg.Store.View(func(st *state.State) { ledgers = st.Ledgers(job.Id) })
 	table := &result.Table{Columns: taskColumns}
 	statuses := m.cfg.Backends.Tasks(job.Id)
 	for _, task := range job.Tasks {
@@ -201,14 +209,14 @@ func (m *Manager) ShowTasks(_ context.Context, s *session.Session, stmt *ast.Sho
 		if i >= 0 {
 			status = statuses[i]
 		}
-		table.Rows = append(table.Rows, taskRow(job, task, status, s.Location()))
+		table.Rows = append(table.Rows, taskRow(job, ledgers, task, status, s.Location()))
 	}
 	return table, nil
 }
 
 // taskRow is a row of SHOW ROUTINE LOAD TASK. The id is the task's and its
 // epoch's, in the form of Doris's 128-bit ids.
-func taskRow(job *raftlogv1.Job, task *raftlogv1.Task, status *backendv1.TaskStatus, zone *time.Location) []result.Cell {
+func taskRow(job *raftlogv1.Job, ledgers []ledger.View, task *raftlogv1.Task, status *backendv1.TaskStatus, zone *time.Location) []result.Cell {
 	txn, be := "-1", "-1"
 	if status.OpenNumber > 0 {
 		txn = strconv.FormatUint(status.OpenNumber, 10)
@@ -217,7 +225,7 @@ func taskRow(job *raftlogv1.Job, task *raftlogv1.Task, status *backendv1.TaskSta
 		be = strconv.FormatUint(task.BackendId, 10)
 	}
 	cells := row(fmt.Sprintf("%016x-%016x", task.Id, task.Epoch), txn, "", strconv.FormatUint(job.Id, 10), "", "",
-		strconv.FormatInt(holdLocks*job.LockDurationMs/1000, 10), be, taskSource(job, task, status))
+		strconv.FormatInt(timeoutOf(job), 10), be, taskSource(job, ledgers, task, status))
 	cells[2] = txnStatus(status)
 	cells[4], cells[5] = moment(task.CreatedMs, zone), moment(task.AssignedMs, zone)
 	if task.BackendId == 0 {
@@ -226,8 +234,15 @@ func taskRow(job *raftlogv1.Job, task *raftlogv1.Task, status *backendv1.TaskSta
 	return cells
 }
 
-// holdLocks is how many lock times a task holds records for a commit.
-const holdLocks = 10
+// timeoutOf is how long a txn may take, in seconds: in share mode as long as a
+// task holds records for a commit, else what Doris gives it.
+func timeoutOf(job *raftlogv1.Job) int64 {
+	const holdLocks, multiplier, least = 10, 10, 60
+	if isShare(job.Load) {
+		return holdLocks * job.LockDurationMs / 1000
+	}
+	return max(multiplier*job.Load.MaxBatchIntervalS, least)
+}
 
 // txnStatus is the open txn's status in Doris's words, NULL without one.
 func txnStatus(status *backendv1.TaskStatus) result.Cell {
@@ -272,9 +287,9 @@ func (l look) ledgerRow(v ledger.View) []result.Cell {
 		if p.Position.Start >= 0 {
 			spso = number(p.Position.Start)
 		}
-		if p.Lag >= 0 {
-			lag = number(p.Lag)
-		}
+	}
+	if n, known := l.partitionLag(v); known {
+		lag = number(n)
 	}
 	inFlight, text := int64(0), ""
 	if n := len(v.Ranges); n > 0 {

@@ -68,14 +68,3 @@ func TestResumeAt(t *testing.T) {
 		}
 	}
 }
-
-func TestLike(t *testing.T) {
-	for _, tt := range []struct {
-		text, pattern string
-		want          bool
-	}{{"orders", "ord%", true}, {"orders", "ORD_RS", true}, {"orders", "ord", false}, {"a_b", `a\_b`, true}, {"axb", `a\_b`, false}, {"", "%", true}} {
-		if got := like(tt.text, tt.pattern); got != tt.want {
-			t.Errorf("like(%q, %q) = %v", tt.text, tt.pattern, got)
-		}
-	}
-}

@@ -8,13 +8,17 @@
 //
 // A share-group job gets min(desired_concurrent_number or twice its
 // partitions, the broker's group.share.max.size) tasks, as far as free slots
-// of live backends allow; partitions do not cap them. A task is moved only
-// when it cannot run where it is: its backend is gone or has fewer slots than
-// tasks, or the task ended by itself. Nothing is moved to level the load, since
-// each move gives back records and costs them a delivery. The one exception:
-// tasks do not end, so a job that finds all slots taken gets that of a task of
-// the job with the most, or it would wait for ever. Planning again without a
-// change gives nothing.
+// of live backends allow; partitions do not cap them. A classic job gets at most
+// one task for each partition, and its partitions are divided over the tasks
+// that have a backend (divide.go): each is read by exactly one, at an epoch that
+// is raised when the division changes.
+//
+// A task is moved only when it cannot run where it is: its backend is gone or
+// has fewer slots than tasks, or the task ended by itself. Nothing is moved to
+// level the load, since each move gives back records and costs them a delivery.
+// The one exception: tasks do not end, so a job that finds all slots taken gets
+// that of a task of the job with the most, or it would wait for ever. Planning
+// again without a change gives nothing.
 package schedule
 
 import (
@@ -23,6 +27,7 @@ import (
 
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // KeepMs is how long an ended job is remembered (label_keep_max_second).
@@ -46,10 +51,17 @@ type Job struct {
 	*raftlogv1.Job
 	DatabaseGone bool
 	TableGone    bool
-	// Partitions of the topic and members that a group may have; 0 while the
-	// broker has not told.
-	Partitions int
+	// Partitions of the topic, ascending: in classic mode those that the job
+	// reads and that have a ledger, of TopicID. None, and 0 members that a group
+	// may have, while the broker has not told.
+	Partitions []int32
+	TopicID    []byte
 	MaxMembers int
+}
+
+// classic tells whether a job reads partitions of its own.
+func classic(job *raftlogv1.Job) bool {
+	return job.Load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC
 }
 
 // A Backend is one that is, or may be, alive. Those that are dead or were
@@ -184,6 +196,12 @@ func (p *planner) review(job Job) *draft {
 	d := &draft{job: job, change: raftlogv1.ScheduleTasks{JobId: job.Id}}
 	tasks := slices.Clone(job.Tasks)
 	limit, known := Limit(job)
+	if classic(job.Job) && !known {
+		for _, task := range tasks {
+			p.keeps(task) // its slot is taken
+		}
+		return d // there is nothing to divide yet
+	}
 	if known && len(tasks) > limit {
 		// Those without a backend go first, then the youngest.
 		slices.SortStableFunc(tasks, func(a, b *raftlogv1.Task) int {
@@ -204,7 +222,9 @@ func (p *planner) review(job Job) *draft {
 			d.kept = append(d.kept, task)
 		default:
 			d.place = append(d.place, task)
-			d.lost = append(d.lost, task.MemberId)
+			if !classic(job.Job) {
+				d.lost = append(d.lost, task.MemberId)
+			}
 		}
 	}
 	d.place = append(d.place, waiting...)
@@ -236,15 +256,18 @@ func (p *planner) keeps(task *raftlogv1.Task) bool {
 }
 
 // Limit is the number of tasks that a job should have when there are slots.
-// It is not known, and the number so far, until the broker or CREATE told the
-// partitions. While only CREATE did, no task is too many: the topic may have
-// grown since.
+// It is not known, and the number so far, until the broker or, in share mode,
+// CREATE told the partitions. While only CREATE did, no task is too many: the
+// topic may have grown since.
 func Limit(job Job) (limit int, known bool) {
-	partitions := max(job.Partitions, len(job.Starts))
+	if classic(job.Job) {
+		return classicLimit(job)
+	}
+	partitions := max(len(job.Partitions), len(job.Starts))
 	limit = int(min(job.Load.GetDesiredConcurrentNumber(), 1<<20))
 	if limit == 0 {
 		limit = 2 * partitions
-		if job.Partitions == 0 {
+		if len(job.Partitions) == 0 {
 			limit = max(limit, len(job.Tasks))
 		}
 	}
@@ -313,7 +336,10 @@ func (p *planner) placeRound(drafts []*draft) bool {
 		}
 		p.free[backend]--
 		placed = true
-		assignment := &raftlogv1.TaskAssignment{BackendId: backend, MemberId: p.in.MemberID()}
+		assignment := &raftlogv1.TaskAssignment{BackendId: backend}
+		if !classic(d.job.Job) {
+			assignment.MemberId = p.in.MemberID()
+		}
 		if len(d.place) > 0 {
 			assignment.TaskId = d.place[0].Id
 			d.place = d.place[1:]
@@ -344,6 +370,9 @@ func (p *planner) finish(d *draft) {
 		if task.BackendId != 0 {
 			d.change.Assignments = append(d.change.Assignments, &raftlogv1.TaskAssignment{TaskId: task.Id})
 		}
+	}
+	if classic(d.job.Job) {
+		d.divide()
 	}
 	if len(d.change.Assignments)+len(d.change.RemoveTaskIds) == 0 {
 		return

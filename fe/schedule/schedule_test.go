@@ -28,7 +28,16 @@ func job(id uint64, state raftlogv1.JobState, desired int64, partitions int, bac
 	for i, b := range backends {
 		j.Tasks = append(j.Tasks, &raftlogv1.Task{Id: id*100 + uint64(i) + 1, Epoch: 1, BackendId: b, MemberId: fmt.Sprintf("m%d", i+1)})
 	}
-	return schedule.Job{Job: j, Partitions: partitions}
+	return schedule.Job{Job: j, Partitions: upTo(partitions)}
+}
+
+// upTo is the partitions 0 to n-1.
+func upTo(n int) []int32 {
+	var out []int32
+	for p := range int32(n) {
+		out = append(out, p)
+	}
+	return out
 }
 
 func live(slots int, ids ...uint64) (out []schedule.Backend) {

@@ -105,12 +105,14 @@ func (s *Server) assemble() {
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
-	s.registry = backend.New(s.store, s.cfg.Logger, rpcconn.DialOptions()...)
-	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger, s.secrets.Open), Logger: s.cfg.Logger})
+	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, rpcconn.DialOptions()...)
+	s.jobs = routineload.New(routineload.Config{
+		Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger, s.secrets.Open), Secrets: s.secrets, Logger: s.cfg.Logger,
+	})
 	s.txns = txn.New(s.store)
 	s.nodes = &nodes{store: s.store, registry: s.registry, id: s.identity.FrontendID, started: started}
 	queries := coord.New(coord.Config{
-		Store: s.store, Backends: s.registry, Processes: s.processes, Version: told.Version,
+		Store: s.store, Backends: s.registry, Processes: s.processes, RoutineLoads: s.jobs.Rows, Version: told.Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
 	})
 	s.stmts = stmt.New(stmt.Config{

@@ -75,7 +75,7 @@ func (t *Tracker) Observe(now time.Time, job *raftlogv1.Job, ledgers []ledger.Vi
 	}
 	for _, l := range ledgers {
 		n := l.Loaded + l.Void + l.Expired
-		if last, seen := j.settled[l.Key]; !seen || last.offsets != n || caughtUp(view, l.Key) {
+		if last, seen := j.settled[l.Key]; !seen || last.offsets != n || caughtUp(job, view, l) {
 			j.settled[l.Key] = settled{n, now}
 		}
 	}
@@ -87,13 +87,13 @@ func (t *Tracker) Observe(now time.Time, job *raftlogv1.Job, ledgers []ledger.Vi
 	}
 }
 
-// caughtUp tells whether the group has nothing left in a partition.
-func caughtUp(view *kafka.View, key ledger.Key) bool {
-	if view == nil || view.Err != nil || view.Topic.ID != kafka.TopicID(key.TopicID) {
+// caughtUp tells whether a partition has nothing left to load.
+func caughtUp(job *raftlogv1.Job, view *kafka.View, l ledger.View) bool {
+	if view == nil || view.Err != nil || view.Topic.ID != kafka.TopicID(l.TopicID) {
 		return false
 	}
-	p, ok := view.Partitions[key.Partition]
-	return ok && p.Lag == 0
+	p, ok := view.Partitions[l.Partition]
+	return ok && !behind(job, l, p)
 }
 
 // Retain forgets the jobs that keep does not name.

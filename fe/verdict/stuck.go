@@ -8,6 +8,7 @@ import (
 	"shoal/fe/kafka"
 	"shoal/fe/state/ledger"
 	backendv1 "shoal/proto/backend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
 // troubleAfter is how long nothing may be settled before a task's trouble is
@@ -64,6 +65,8 @@ func subject(kind backendv1.TroubleKind) string {
 		return "Tasks cannot commit"
 	case backendv1.TroubleKind_TROUBLE_KIND_REFUSED:
 		return "Commits are refused"
+	case backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE:
+		return "A partition stands still"
 	}
 	return "Tasks fail"
 }
@@ -88,7 +91,7 @@ func stuck(in *Input) *Verdict {
 	}
 	for _, l := range in.Ledgers {
 		p, ok := in.View.Partitions[l.Partition]
-		if !ok || kafka.TopicID(l.TopicID) != in.View.Topic.ID || p.Lag == 0 {
+		if !ok || kafka.TopicID(l.TopicID) != in.View.Topic.ID || !behind(in.Job, l, p) {
 			continue
 		}
 		since, seen := in.History.Moved[l.Key]
@@ -98,6 +101,12 @@ func stuck(in *Input) *Verdict {
 		return judge(in, l, p, in.Now.Sub(since))
 	}
 	return nil
+}
+
+// behind tells whether a partition has, or may have, something to load.
+func behind(job *raftlogv1.Job, l ledger.View, p kafka.Partition) bool {
+	lag, known := PartitionLag(job.Load, l, p)
+	return lag > 0 || !known
 }
 
 // judge says why a partition stands still.
@@ -110,8 +119,9 @@ func judge(in *Input, l ledger.View, p kafka.Partition, quiet time.Duration) *Ve
 	case len(l.Ranges) >= ledger.MaxRanges:
 		return &Verdict{LedgerFull, Bad, fmt.Sprintf("Commits to partition %d wait: its ledger has %d ranges above offset %d, which the auditor closes as backends prove the holes.", l.Partition, len(l.Ranges), l.Settled)}
 	}
+	lag, _ := PartitionLag(in.Job.Load, l, p)
 	return &Verdict{Stuck, Bad, fmt.Sprintf("Partition %d has settled nothing for %s, lag %d: %s%s.",
-		l.Partition, quiet.Round(time.Second), p.Lag, doing(in), deliveries(in.Tasks))}
+		l.Partition, quiet.Round(time.Second), lag, doing(in), deliveries(in.Tasks))}
 }
 
 // doing is what the tasks do meanwhile.

@@ -19,9 +19,11 @@ import (
 	"shoal/fe/backend"
 	"shoal/fe/kafka"
 	"shoal/fe/schedule"
+	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // StuckAfter is how long a partition with lag may settle nothing before that
@@ -90,7 +92,8 @@ type Input struct {
 	SlotsTaken int
 	// View is the last look at topic and group, nil before the first.
 	View *kafka.View
-	// SetupError is why the share group could not be set up yet.
+	// SetupError is why the share group could not be set up yet, or a paused job
+	// not be resumed by itself.
 	SetupError string
 	Pinned     Pinned
 	History    History
@@ -130,6 +133,11 @@ func Of(in Input) Verdict {
 	return *verdict
 }
 
+// classic tells whether a job reads partitions of its own, without a group.
+func classic(job *raftlogv1.Job) bool {
+	return job.Load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC
+}
+
 // current keeps the statuses of tasks at their current epoch.
 func current(job *raftlogv1.Job, tasks []*backendv1.TaskStatus) []*backendv1.TaskStatus {
 	epochs := make(map[uint64]uint64, len(job.Tasks))
@@ -159,22 +167,23 @@ func state(in *Input) *Verdict {
 	return nil
 }
 
-// Doris's MANUAL_PAUSE_ERR and TOO_MANY_FAILURE_ROWS_ERR.
-const (
-	codeManualPause   = 100
-	codeTooManyErrors = 102
-)
-
 func paused(in *Input) *Verdict {
 	job := in.Job
 	text := fmt.Sprintf("Paused at %s: %s", in.clock(job.PausedMs), strings.TrimSuffix(job.Reason, "."))
 	switch job.ReasonCode {
-	case codeManualPause:
+	case jobs.ReasonManualPause:
 		return &Verdict{PausedByUser, Off, text + "."}
-	case codeTooManyErrors:
+	case jobs.ReasonTooManyErrors:
 		text += "; RESUME reads the same records again"
 	}
-	return &Verdict{PausedByError, Bad, text + "."}
+	text += "."
+	if at, ok := jobs.ResumesAt(job); ok {
+		text += fmt.Sprintf(" It is resumed by itself at %s, or once that is possible.", in.clock(at))
+		if in.SetupError != "" {
+			text += " The last try failed: " + strings.TrimSuffix(in.SetupError, ".") + "."
+		}
+	}
+	return &Verdict{PausedByError, Bad, text}
 }
 
 // settingUp: the group has no settings and start offsets yet.
@@ -182,6 +191,8 @@ func settingUp(in *Input) *Verdict {
 	switch {
 	case in.Job.Started:
 		return nil
+	case classic(in.Job):
+		return &Verdict{SettingUp, Busy, "The job is being started."}
 	case in.SetupError != "":
 		return &Verdict{SettingUp, Bad, "The share group is not set up yet, which is tried again: " + strings.TrimSuffix(in.SetupError, ".") + "."}
 	}
@@ -282,15 +293,18 @@ func starting(in *Input) *Verdict {
 		return nil
 	}
 	text := fmt.Sprintf("Tasks join the share group, %d of %d.", joined, len(in.Job.Tasks))
+	if classic(in.Job) {
+		text = fmt.Sprintf("Tasks start, %d of %d.", joined, len(in.Job.Tasks))
+	}
 	if in.Now.Sub(time.UnixMilli(youngest)) > startingFor {
 		return &Verdict{Starting, Bad, fmt.Sprintf("%s They were placed %s ago.", text, in.Now.Sub(time.UnixMilli(youngest)).Round(time.Second))}
 	}
 	return &Verdict{Starting, Busy, text}
 }
 
-// idle: the group has no lag.
+// idle: there is no lag.
 func idle(in *Input) *Verdict {
-	total, known := Lag(in.View, in.Ledgers)
+	total, known := Lag(in.Job.Load, in.View, in.Ledgers)
 	if !known || total > 0 || in.History.RowsPerSecond > 0 {
 		return nil
 	}
@@ -305,12 +319,15 @@ func idle(in *Input) *Verdict {
 	if last > 0 {
 		text = "All loaded; waiting for records, none since " + in.clock(last) + "."
 	}
-	return &Verdict{Idle, OK, text}
+	return &Verdict{Idle, OK, text + openTransactions(in)}
 }
 
 // checking: the group is done with offsets that are not settled, and the
 // auditor has them read.
 func checking(in *Input) *Verdict {
+	if classic(in.Job) {
+		return nil
+	}
 	for _, l := range in.Ledgers {
 		p, ok := in.View.Partitions[l.Partition]
 		if !ok || kafka.TopicID(l.TopicID) != in.View.Topic.ID {
@@ -327,77 +344,10 @@ func checking(in *Input) *Verdict {
 // loading is what holds when no rule does.
 func loading(in *Input) *Verdict {
 	text := fmt.Sprintf("Loading %.0f rows/s with %s", in.History.RowsPerSecond, count(len(in.Tasks), "task"))
-	if total, known := Lag(in.View, in.Ledgers); known {
+	if total, known := Lag(in.Job.Load, in.View, in.Ledgers); known {
 		text += fmt.Sprintf("; lag %d", total)
 	}
 	return &Verdict{Loading, OK, text + "."}
-}
-
-// Lag is the records of all partitions that the group is not done with; not
-// known while the broker cannot tell. Of a partition that the group has no
-// state for, which an empty new one is, it is known if all of the log is
-// settled. view may be nil.
-func Lag(view *kafka.View, ledgers []ledger.View) (total int64, known bool) {
-	if view == nil || view.Err != nil {
-		return 0, false
-	}
-	settled := make(map[int32]int64)
-	for _, l := range ledgers {
-		if kafka.TopicID(l.TopicID) == view.Topic.ID {
-			settled[l.Partition] = l.Settled
-		}
-	}
-	for id, p := range view.Partitions {
-		switch {
-		case p.Lag >= 0:
-			total += p.Lag
-		case settled[id] < p.End:
-			return 0, false
-		}
-	}
-	return total, true
-}
-
-// notes are sentences to add to a job that should load: what it had to do
-// without, and what was lost.
-func notes(in *Input) string {
-	var out []string
-	if in.Job.StartNote != "" {
-		out = append(out, "Note: "+in.Job.StartNote+".")
-	}
-	if in.Pinned.Failure != "" {
-		out = append(out, fmt.Sprintf("The share group stands still at %s, and could not be pinned again at %s, which is tried again: %s.",
-			in.Pinned.Why, in.clock(in.Pinned.At.UnixMilli()), in.Pinned.Failure))
-	} else if !in.Pinned.At.IsZero() && !in.Pinned.Running {
-		out = append(out, fmt.Sprintf("Pinned again at %s, since the share group stood still at %s.", in.clock(in.Pinned.At.UnixMilli()), in.Pinned.Why))
-	}
-	partitions, members := 0, 0
-	if in.View != nil {
-		partitions, members = len(in.View.Partitions), in.View.MaxMembers
-	}
-	n := len(in.Job.Tasks)
-	wanted, _ := schedule.Limit(schedule.Job{Job: in.Job, Partitions: partitions, MaxMembers: members})
-	if alive, slots := live(in.Backends); n > 0 && n < wanted && alive > 0 && in.SlotsTaken >= slots {
-		out = append(out, fmt.Sprintf("%d of %d tasks: all %d slots of %s are taken.", n, wanted, slots, count(alive, "live backend")))
-	}
-	if n > 0 && n <= partitions {
-		out = append(out, fmt.Sprintf("%s for %s: if a task dies, its partitions may wait 45 s.", count(n, "task"), count(partitions, "partition")))
-	}
-	for _, l := range in.Ledgers {
-		if l.Expired > 0 {
-			out = append(out, fmt.Sprintf("%s of partition %d expired before they were loaded.", count(int(l.Expired), "offset"), l.Partition))
-		}
-		if in.View != nil && in.View.Err == nil && kafka.TopicID(l.TopicID) != in.View.Topic.ID && l.Partition == 0 {
-			out = append(out, fmt.Sprintf("The topic was created again: id %v is read now, %v before.", in.View.Topic.ID, kafka.TopicID(l.TopicID)))
-		}
-	}
-	if limit := in.Job.Load.MaxErrorNumber; limit > 0 && in.Job.WindowErrors*10 > limit*8 {
-		out = append(out, fmt.Sprintf("%d error rows of %d allowed in this window.", in.Job.WindowErrors, limit))
-	}
-	if len(out) == 0 {
-		return ""
-	}
-	return " " + strings.Join(out, " ")
 }
 
 // count is "1 task", "2 tasks".

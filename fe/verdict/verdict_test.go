@@ -63,6 +63,7 @@ func TestOf(t *testing.T) {
 			in.Job.State, in.Job.ReasonCode, in.Job.Reason = s, code, reason
 		}
 	}
+	classic := func(in *verdict.Input) { in.Job.Load.Mode = typesv1.RoutineLoad_MODE_CLASSIC }
 	untasked := func(in *verdict.Input) { in.Job.Tasks, in.Tasks = nil, nil }
 	tests := []struct {
 		name     string
@@ -160,6 +161,71 @@ func TestOf(t *testing.T) {
 		{"group could not be pinned again", func(in *verdict.Input) {
 			in.Pinned = verdict.Pinned{At: now, Why: "offset 3 of partition 0", Failure: "not authorized"}
 		}, verdict.Loading, verdict.OK, "could not be pinned again at 2026-11-30 12:00:00, which is tried again: not authorized."},
+		{"paused, to be resumed", func(in *verdict.Input) {
+			jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 103, "column 'b' is gone")(in)
+			in.Job.AutoResumes, in.Job.AutoResumedMs = 2, now.UnixMilli()
+		}, verdict.PausedByError, verdict.Bad, "column 'b' is gone. It is resumed by itself at 2026-11-30 12:00:40, or once that is possible."},
+		{"paused, could not be resumed", func(in *verdict.Input) {
+			jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 4, "no partitions")(in)
+			in.SetupError = "no broker answers"
+		}, verdict.PausedByError, verdict.Bad, "The last try failed: no broker answers."},
+		{"paused for a person", jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 105, "lost 10..49 (40)"), verdict.PausedByError, verdict.Bad, "lost 10..49 (40)."},
+		{"resumed by itself", func(in *verdict.Input) {
+			in.Job.AutoResumes, in.Job.AutoResumedMs, in.Job.LastReason = 3, now.UnixMilli(), "column 'b' is gone."
+		}, verdict.Loading, verdict.OK, "Resumed by itself at 2026-11-30 12:00:00, which was try 3 in a row, from: column 'b' is gone."},
+		{"classic, well", classic, verdict.Loading, verdict.OK, "with 2 tasks; lag 100."},
+		{"classic, settled above", func(in *verdict.Input) {
+			classic(in)
+			in.Ledgers[0].Ranges = offsets.Of(offsets.Range{First: 60, Last: 69}, offsets.Range{First: 140, Last: 149})
+		}, verdict.Loading, verdict.OK, "lag 80."},
+		{"classic, log end below", func(in *verdict.Input) {
+			classic(in)
+			partition(in, kafka.Partition{Log: kafka.Log{End: 10, StableEnd: 10}, Position: kafka.Position{Start: -1, Lag: -1}})
+			still(in, time.Second)
+		}, verdict.Idle, verdict.OK, "All loaded"},
+		{"classic, starting", func(in *verdict.Input) {
+			classic(in)
+			for i := range in.Tasks {
+				in.Tasks[i].Phase = backendv1.TaskStatus_PHASE_JOINING
+				in.Job.Tasks[i].AssignedMs = now.UnixMilli() - 3000
+			}
+		}, verdict.Starting, verdict.Busy, "Tasks start, 0 of 2."},
+		{"classic, not started", func(in *verdict.Input) { classic(in); in.Job.Started = false }, verdict.SettingUp, verdict.Busy, "The job is being started."},
+		{"classic, open transaction", func(in *verdict.Input) {
+			classic(in)
+			still(in, time.Hour)
+			partition(in, kafka.Partition{Log: kafka.Log{End: 60, StableEnd: 50}, Position: kafka.Position{Start: -1, Lag: -1}})
+		}, verdict.Idle, verdict.OK, "Partition 0 has 10 offsets that wait for a transaction of their producer, open since offset 50."},
+		{"classic, reading uncommitted", func(in *verdict.Input) {
+			classic(in)
+			in.Job.Load.ReadUncommitted = true
+			partition(in, kafka.Partition{Log: kafka.Log{End: 60, StableEnd: 50}, Position: kafka.Position{Start: -1, Lag: -1}})
+		}, verdict.Loading, verdict.OK, "lag 10."},
+		{"classic, stuck", func(in *verdict.Input) { classic(in); still(in, 31*time.Second) }, verdict.Stuck, verdict.Bad, "Partition 0 has settled nothing for 31s, lag 100: 2 tasks polling"},
+		{"classic, out of range", func(in *verdict.Input) {
+			classic(in)
+			still(in, 6*time.Second)
+			in.Tasks[0].Trouble, in.Tasks[0].TroubleKind = "lost 10..49 (40)", backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE
+		}, verdict.Trouble, verdict.Busy, "A partition stands still: lost 10..49 (40)."},
+		{"classic, waiting for a slot", func(in *verdict.Input) {
+			classic(in)
+			untasked(in)
+			in.SlotsTaken = 16
+		}, verdict.NoSlot, verdict.Bad, "all 16 of 1 live backend are taken"},
+		{"classic, fewer slots than partitions", func(in *verdict.Input) {
+			classic(in)
+			in.SlotsTaken = 16
+			for p := range int32(3) {
+				in.View.Partitions[p] = in.View.Partitions[0]
+			}
+			in.View.Topic.Partitions = []int32{0, 1, 2}
+		}, verdict.Loading, verdict.OK, "2 of 3 tasks: all 16 slots"},
+		{"classic, a pinned partition is not there", func(in *verdict.Input) {
+			classic(in)
+			in.Job.Load.KafkaPartitions = []int32{0, 7}
+		}, verdict.Loading, verdict.OK, "Partition 7 of kafka_partitions is not in topic 'orders'."},
+		{"classic, topic gone", func(in *verdict.Input) { classic(in); in.View = &kafka.View{Err: kafka.ErrNoTopic} }, verdict.NoTopic, verdict.Bad, "if it is created again, the job goes on from its beginning"},
+		{"ALTER passed over some", func(in *verdict.Input) { in.Ledgers[0].Skipped = offsets.Of(offsets.Range{First: 3, Last: 9}) }, verdict.Loading, verdict.OK, "ALTER passed over 7 offsets of partition 0: 3-9."},
 		{"limit near", func(in *verdict.Input) { in.Job.WindowErrors = 9 }, verdict.Loading, verdict.OK, "9 error rows of 10 allowed"},
 		{"without rights", func(in *verdict.Input) { in.Job.StartNote = "isolation stays read_uncommitted" }, verdict.Loading, verdict.OK, "Note: isolation stays"},
 	}

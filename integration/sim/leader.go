@@ -155,7 +155,11 @@ func (f *frontend) input() schedule.Input {
 		if f.off {
 			continue
 		}
-		in.Jobs = append(in.Jobs, schedule.Job{Job: job, Partitions: len(f.s.broker.parts), MaxMembers: 200})
+		planned := schedule.Job{Job: job, MaxMembers: 200}
+		for p := range f.s.broker.parts {
+			planned.Partitions = append(planned.Partitions, int32(p))
+		}
+		in.Jobs = append(in.Jobs, planned)
 	}
 	for _, b := range f.state.Backends() {
 		h := f.health[b.Id]

@@ -12,10 +12,12 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	feregistry "shoal/fe/backend"
+	"shoal/fe/credentials"
 	"shoal/fe/kafka"
 	"shoal/fe/raftstore"
 	"shoal/fe/routineload"
 	"shoal/fe/rpc"
+	"shoal/fe/seal"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/stmt"
@@ -53,9 +55,13 @@ func (w *world) startFrontend() *frontend {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	f := &frontend{w: w, store: store, brokers: kafka.NewPool(w.log, kafka.Plain, kgo.Dialer(host.dial)), server: grpc.NewServer()}
-	f.registry = feregistry.New(store, w.log, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(host.grpc))
-	f.jobs = routineload.New(routineload.Config{Store: store, Backends: f.registry, Kafka: f.brokers, Logger: w.log})
+	secrets := credentials.New(store, seal.New(w.dir))
+	if err := secrets.Unlock(); err != nil {
+		w.t.Fatal(err)
+	}
+	f := &frontend{w: w, store: store, brokers: kafka.NewPool(w.log, secrets.Open, kgo.Dialer(host.dial)), server: grpc.NewServer()}
+	f.registry = feregistry.New(store, secrets.Open, w.log, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(host.grpc))
+	f.jobs = routineload.New(routineload.Config{Store: store, Backends: f.registry, Kafka: f.brokers, Secrets: secrets, Logger: w.log})
 	f.stmts = stmt.New(stmt.Config{Store: store, RoutineLoads: f.jobs, Processes: session.NewProcesses(), Started: time.Now()})
 	f.session = session.New(1, "root", "client", session.NewGlobals(session.DefaultServer()))
 	txns := txn.New(store)

@@ -1,0 +1,117 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"shoal/fe/auditor"
+	"shoal/fe/kafka"
+	"shoal/fe/schedule"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+// notes are sentences to add to a job that should load: what it had to do
+// without, and what was lost.
+func notes(in *Input) string {
+	var out []string
+	for _, note := range []func(*Input) []string{setupNotes, placementNotes, ledgerNotes} {
+		out = append(out, note(in)...)
+	}
+	if limit := in.Job.Load.MaxErrorNumber; limit > 0 && in.Job.WindowErrors*10 > limit*8 {
+		out = append(out, fmt.Sprintf("%d error rows of %d allowed in this window.", in.Job.WindowErrors, limit))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " " + strings.Join(out, " ")
+}
+
+// setupNotes tell how the job came to run.
+func setupNotes(in *Input) (out []string) {
+	if in.Job.StartNote != "" && !classic(in.Job) {
+		out = append(out, "Note: "+in.Job.StartNote+".")
+	}
+	if in.Job.AutoResumes > 0 {
+		out = append(out, fmt.Sprintf("Resumed by itself at %s, which was try %d in a row, from: %s.",
+			in.clock(in.Job.AutoResumedMs), in.Job.AutoResumes, strings.TrimSuffix(in.Job.LastReason, ".")))
+	}
+	if in.Pinned.Failure != "" {
+		return append(out, fmt.Sprintf("The share group stands still at %s, and could not be pinned again at %s, which is tried again: %s.",
+			in.Pinned.Why, in.clock(in.Pinned.At.UnixMilli()), in.Pinned.Failure))
+	}
+	if !in.Pinned.At.IsZero() && !in.Pinned.Running {
+		out = append(out, fmt.Sprintf("Pinned again at %s, since the share group stood still at %s.", in.clock(in.Pinned.At.UnixMilli()), in.Pinned.Why))
+	}
+	return out
+}
+
+// placementNotes tell of tasks that found no slot, or are too few.
+func placementNotes(in *Input) (out []string) {
+	var partitions []int32
+	members := 0
+	if in.View != nil {
+		for _, p := range in.View.Topic.Partitions {
+			if auditor.Reads(in.Job.Load, p) {
+				partitions = append(partitions, p)
+			}
+		}
+		members = in.View.MaxMembers
+	}
+	n := placed(in.Job)
+	wanted, _ := schedule.Limit(schedule.Job{Job: in.Job, Partitions: partitions, MaxMembers: members})
+	if alive, slots := live(in.Backends); n > 0 && n < wanted && alive > 0 && in.SlotsTaken >= slots {
+		out = append(out, fmt.Sprintf("%d of %d tasks: all %d slots of %s are taken.", n, wanted, slots, count(alive, "live backend")))
+	}
+	if n > 0 && n <= len(partitions) && !classic(in.Job) {
+		out = append(out, fmt.Sprintf("%s for %s: if a task dies, its partitions may wait 45 s.", count(n, "task"), count(len(partitions), "partition")))
+	}
+	if in.View != nil && in.View.Err == nil {
+		for _, pinned := range in.Job.Load.KafkaPartitions {
+			if _, ok := in.View.Partitions[pinned]; !ok {
+				out = append(out, fmt.Sprintf("Partition %d of kafka_partitions is not in topic '%s'.", pinned, in.View.Topic.Name))
+			}
+		}
+	}
+	return out
+}
+
+// placed is how many tasks of a job are on a backend.
+func placed(job *raftlogv1.Job) (n int) {
+	for _, t := range job.Tasks {
+		if t.BackendId != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// ledgerNotes tell of records that never became rows.
+func ledgerNotes(in *Input) (out []string) {
+	for _, l := range in.Ledgers {
+		if l.Expired > 0 {
+			out = append(out, fmt.Sprintf("%s of partition %d expired before they were loaded.", count(int(l.Expired), "offset"), l.Partition))
+		}
+		if n := l.Skipped.Count(); n > 0 {
+			out = append(out, fmt.Sprintf("ALTER passed over %s of partition %d: %v.", count(int(n), "offset"), l.Partition, l.Skipped))
+		}
+		if in.View != nil && in.View.Err == nil && kafka.TopicID(l.TopicID) != in.View.Topic.ID && l.Partition == 0 {
+			out = append(out, fmt.Sprintf("The topic was created again: id %v is read now, %v before.", in.View.Topic.ID, kafka.TopicID(l.TopicID)))
+		}
+	}
+	return out
+}
+
+// openTransactions tells where records wait for their producer, which read
+// committed leaves out of the lag.
+func openTransactions(in *Input) string {
+	if !classic(in.Job) || in.Job.Load.ReadUncommitted {
+		return ""
+	}
+	for _, id := range in.View.Topic.Partitions {
+		if p := in.View.Partitions[id]; auditor.Reads(in.Job.Load, id) && p.StableEnd < p.End {
+			return fmt.Sprintf(" Partition %d has %s that wait for a transaction of their producer, open since offset %d.",
+				id, count(int(p.End-p.StableEnd), "offset"), p.StableEnd)
+		}
+	}
+	return ""
+}
