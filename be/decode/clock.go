@@ -31,6 +31,10 @@ func (c *clock) valid() bool {
 // three; a date with unusual ones, not slashes, needs such a time if any. s has
 // no blanks around it.
 func readClock(s []byte, r *rules) (c clock, ok bool) {
+	if c.readUsual(s) {
+		end := c.readFraction(s, len(usual))
+		return c, c.readZone(s[end:], r)
+	}
 	i, loose := c.readDate(s)
 	switch {
 	case i == 0:
@@ -51,6 +55,32 @@ func readClock(s []byte, r *rules) (c clock, ok bool) {
 	}
 	end := c.readLooseTime(s, i)
 	return c, end > 0 && c.readZone(s[end:], r)
+}
+
+// usual is the form that nearly all texts begin with; a T may stand for the
+// blank.
+const usual = "0000-00-00 00:00:00"
+
+// readUsual reads a date and time in the usual form.
+func (c *clock) readUsual(s []byte) bool {
+	if len(s) < len(usual) {
+		return false
+	}
+	for i := range len(usual) {
+		if isDigit(usual[i]) {
+			if !isDigit(s[i]) {
+				return false
+			}
+		} else if s[i] != usual[i] && (i != 10 || s[i] != 'T') {
+			return false
+		}
+	}
+	if len(s) > len(usual) && isDigit(s[len(usual)]) {
+		return false
+	}
+	c.year, c.month, c.day = number4(s), number2(s[5:]), number2(s[8:])
+	c.hour, c.minute, c.second = number2(s[11:]), number2(s[14:]), number2(s[17:])
+	return true
 }
 
 // readDate reads a date, or 14 digits of date and time, and answers where it

@@ -237,9 +237,9 @@ func (s *scanner) parts(i int) (p parts, ok bool) {
 			key.raw, key.escaped, i = s.key(i)
 			p.keys = append(p.keys, key)
 		}
-		v, after := s.value(i)
-		p.values = append(p.values, v)
-		if i = s.space(after); s.b[i] == ',' {
+		p.values = append(p.values, Value{})
+		i = s.space(s.value(i, &p.values[len(p.values)-1]))
+		if s.b[i] == ',' {
 			i = s.space(i + 1)
 		}
 	}

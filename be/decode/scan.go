@@ -38,7 +38,15 @@ func (s *scanner) end(i int) {
 	}
 }
 
+// space is the position of the next byte from i that is no blank.
 func (s *scanner) space(i int) int {
+	if i < len(s.b) && s.b[i] > ' ' {
+		return i
+	}
+	return s.blanks(i)
+}
+
+func (s *scanner) blanks(i int) int {
 	for i < len(s.b) && (s.b[i] == ' ' || s.b[i] == '\t' || s.b[i] == '\n' || s.b[i] == '\r') {
 		i++
 	}
@@ -158,25 +166,30 @@ func (s *scanner) scalar(i int) int {
 	return s.fail(i, "a value is missing")
 }
 
-// value reads any value at i.
-func (s *scanner) value(i int) (v Value, end int) {
-	switch c := s.peek(i); c {
+// value reads any value at i into v.
+func (s *scanner) value(i int, v *Value) (end int) {
+	*v = Value{}
+	switch s.peek(i) {
 	case '"':
-		if end, v.escaped = s.str(i); s.problem == "" {
-			v.Kind, v.raw = Text, s.b[i+1:end-1]
+		end, escaped := s.str(i)
+		if s.problem == "" {
+			*v = Value{Kind: Text, escaped: escaped, raw: s.b[i+1 : end-1]}
 		}
-		return v, end
+		return end
 	case '{', '[':
 		v.Kind, end = Nested, s.any(i)
 	case 't', 'f':
 		v.Kind, end = Boolean, s.scalar(i)
 	case 'n':
-		return Value{Kind: Null}, s.scalar(i)
+		v.Kind = Null
+		return s.scalar(i)
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		v.Kind, end = Number, s.number(i)
 	default:
-		v.Kind, end = Number, s.scalar(i)
+		return s.scalar(i)
 	}
 	v.raw = s.b[i:end]
-	return v, end
+	return end
 }
 
 // any reads any value at i, without recursion.
@@ -252,11 +265,16 @@ func (s *scanner) key(i int) (raw []byte, escaped bool, end int) {
 	if s.problem != "" {
 		return nil, false, end
 	}
-	raw = s.b[i+1 : end-1]
-	if end = s.space(end); s.peek(end) != ':' {
-		return nil, false, s.fail(end, "a colon is missing after a key")
+	return s.b[i+1 : end-1], escaped, s.colon(end)
+}
+
+// colon reads the colon behind a key that ends at i, and answers where the
+// value begins.
+func (s *scanner) colon(i int) (end int) {
+	if i = s.space(i); s.peek(i) != ':' {
+		return s.fail(i, "a colon is missing after a key")
 	}
-	return raw, escaped, s.space(end + 1)
+	return s.space(i + 1)
 }
 
 // validJSON tells whether b, which is valid UTF-8, is one JSON value.

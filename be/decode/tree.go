@@ -117,8 +117,11 @@ func (t *tree) node(s *scanner, n *node, i int, values []Value) (end int) {
 	case c == '[' && n.elements != nil:
 		end = t.array(s, n, i, values)
 		v = Value{Kind: Nested, raw: s.b[i:end]}
+	case len(n.slots) == 1: // nearly always
+		t.found = true
+		return s.value(i, &values[n.slots[0]])
 	default:
-		v, end = s.value(i)
+		end = s.value(i, &v)
 	}
 	for _, slot := range n.slots {
 		values[slot], t.found = v, true
@@ -132,11 +135,11 @@ func (t *tree) object(s *scanner, n *node, i int, values []Value) (end int) {
 		return i + 1
 	}
 	for count := 0; ; count++ {
-		raw, escaped, at := s.key(i)
+		wanted, rank, at := t.key(s, n, count, i)
 		if s.problem != "" {
 			return at
 		}
-		if wanted, rank := t.lookup(n, count, raw, escaped); wanted != nil && (wanted.pass != t.pass || wanted.rank < rank) {
+		if wanted != nil && (wanted.pass != t.pass || wanted.rank < rank) {
 			wanted.pass, wanted.rank = t.pass, rank
 			i = t.node(s, wanted, at, values)
 		} else {
@@ -190,22 +193,28 @@ func (n *node) elementAt(index int) *node {
 	return n.elements[index]
 }
 
-// lookup finds what the key, the count-th of its object, means at n.
-func (t *tree) lookup(n *node, count int, raw []byte, escaped bool) (*node, rank) {
-	if len(raw) > maxKey {
-		return nil, noName
+// key reads the key at i, the count-th of its object, and the colon behind it:
+// what it means at n, and where its value begins.
+func (t *tree) key(s *scanner, n *node, count, i int) (wanted *node, rank rank, at int) {
+	if count < len(n.seen) { // most likely it is the same as in the last object
+		last := &n.seen[count]
+		end := i + len(last.key) + 2
+		if end <= len(s.b) && s.b[i] == '"' && s.b[end-1] == '"' && bytes.Equal(s.b[i+1:end-1], last.key) {
+			return last.node, last.rank, s.colon(end)
+		}
 	}
-	if count < len(n.seen) && bytes.Equal(n.seen[count].key, raw) {
-		return n.seen[count].node, n.seen[count].rank
+	raw, escaped, at := s.key(i)
+	if s.problem != "" || len(raw) > maxKey {
+		return nil, noName, at
 	}
-	wanted, rank := t.find(n, raw, escaped)
+	wanted, rank = t.find(n, raw, escaped)
 	switch {
 	case count < len(n.seen):
 		n.seen[count] = keyAt{append(n.seen[count].key[:0], raw...), wanted, rank}
 	case count == len(n.seen) && count < maxSeen:
 		n.seen = append(n.seen, keyAt{bytes.Clone(raw), wanted, rank})
 	}
-	return wanted, rank
+	return wanted, rank, at
 }
 
 func (t *tree) find(n *node, raw []byte, escaped bool) (*node, rank) {
