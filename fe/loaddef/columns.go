@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"shoal/fe/errno"
+	"shoal/internal/loadscope"
 	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/ast"
 	"shoal/sql/nearest"
+	"shoal/sql/types"
 )
 
 // readColumns reads COLUMNS(…). Names that are the table's are kept in its
@@ -61,11 +63,12 @@ func columnNames(schema *typesv1.Schema) []string {
 // CheckFit tells why a definition does not fit a schema of its table any more;
 // nil if it does, and for a multi-table job. The error is one sentence.
 func CheckFit(load *typesv1.RoutineLoad, schema *typesv1.Schema) error {
-	d := &Definition{Load: clone(load)}
 	if load.MultiTable {
 		return nil
 	}
-	return d.checkMapping(&Target{Schema: schema})
+	d := &Definition{Load: clone(load)}
+	_, err := d.checkMapping(&Target{Schema: schema})
+	return err
 }
 
 // checkFit checks the definition against its table.
@@ -78,18 +81,23 @@ func (d *Definition) checkFit(target *Target) error {
 			return refuse("Unknown partition '%s' in table '%s': a table has one partition, of its own name", name, target.Table)
 		}
 	}
-	if err := d.checkMapping(target); err != nil {
-		return err
+	used, err := d.checkMapping(target)
+	if err == nil {
+		d.noteSpelling(target, used)
 	}
-	d.noteSpelling(target)
-	return nil
+	return err
 }
 
-// checkMapping checks columns and conditions.
-func (d *Definition) checkMapping(target *Target) error {
+// checkMapping checks columns and conditions. It returns the names of fields
+// and derived columns that expressions use.
+func (d *Definition) checkMapping(target *Target) (used []string, err error) {
+	columns, err := loadscope.Columns(target.Schema)
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
 	fields, derived := d.sourceFields(target.Schema)
 	if err := d.checkPathCount(fields); err != nil {
-		return err
+		return nil, err
 	}
 	filled := slices.Concat(fields, derived)
 	if n := len(d.Load.JsonPaths); n > 0 {
@@ -97,16 +105,19 @@ func (d *Definition) checkMapping(target *Target) error {
 	}
 	for _, c := range target.Schema.Columns {
 		if !c.Nullable && c.DefaultValue == nil && !c.DefaultCurrentTimestamp && indexFold(filled, c.Name) < 0 {
-			return refuse("Column '%s' is NOT NULL and has no default value, but nothing fills it", c.Name)
+			return nil, refuse("Column '%s' is NOT NULL and has no default value, but nothing fills it", c.Name)
 		}
 	}
-	if err := d.checkDerived(target, fields); err != nil {
-		return err
+	used, err = d.checkFilter("PRECEDING FILTER", d.Load.PrecedingFilter, loadscope.Fields(fields))
+	if err != nil {
+		return nil, err
 	}
-	if err := checkExpression("PRECEDING FILTER", d.Load.PrecedingFilter, sourceScope(fields)); err != nil {
-		return err
+	inColumns, err := d.checkDerived(target, columns, fields)
+	if err != nil {
+		return nil, err
 	}
-	return checkExpression("WHERE", d.Load.Where, tableScope(target.Schema))
+	_, err = d.checkFilter("WHERE", d.Load.Where, columns)
+	return slices.Concat(used, inColumns), err
 }
 
 // sourceFields is the fields of the source, and the derived columns. If COLUMNS
@@ -138,41 +149,45 @@ func (d *Definition) checkPathCount(fields []string) error {
 	return nil
 }
 
-// checkDerived checks derived columns. An expression may use the source's
-// fields and what was derived before it; within it a field wins.
-func (d *Definition) checkDerived(target *Target, fields []string) error {
-	scope := sourceScope(fields)
-	names := columnNames(target.Schema)
-	for i, c := range d.Load.LoadColumns {
+// checkDerived checks derived columns and returns the names that they use. An
+// expression may use the source's fields and what was derived before it; within
+// it a field wins. What is derived must fill a column or be used.
+func (d *Definition) checkDerived(target *Target, columns []loadscope.Name, fields []string) (used []string, err error) {
+	names := loadscope.Fields(fields)
+	var aside []string
+	for _, c := range d.Load.LoadColumns {
 		if c.Expr == "" {
 			continue
 		}
-		if indexFold(names, c.Name) < 0 && !d.usedAfter(i, c.Name) {
-			return errno.New(errno.BadField, "Unknown column '%s' in %s%s", c.Name, cmp.Or(target.Table, "the table"), nearest.Hint(c.Name, names))
+		typ := types.Type{Kind: types.String}
+		if i := slices.IndexFunc(columns, func(n loadscope.Name) bool { return strings.EqualFold(n.Name, c.Name) }); i >= 0 {
+			typ = columns[i].Type
+		} else {
+			aside = append(aside, c.Name)
 		}
-		if err := checkExpression("COLUMNS: "+c.Name, c.Expr, scope); err != nil {
-			return err
+		expr, err := d.checkValue(c.Name, c.Expr, names, typ)
+		if err != nil {
+			return nil, err
 		}
-		scope = withDerived(scope, c.Name)
+		used = append(used, expr.Columns...)
+		names = append(names, loadscope.Name{Name: c.Name, Type: expr.Type})
 	}
-	return nil
+	for _, name := range aside {
+		if indexFold(used, name) < 0 {
+			return nil, errno.New(errno.BadField, "Unknown column '%s' in %s%s", name, cmp.Or(target.Table, "the table"), nearest.Hint(name, columnNames(target.Schema)))
+		}
+	}
+	return used, nil
 }
 
-// usedAfter tells whether an expression after the i-th column has the name.
-func (d *Definition) usedAfter(i int, name string) bool {
-	return slices.ContainsFunc(d.Load.LoadColumns[i+1:], func(c *typesv1.LoadColumn) bool {
-		return strings.Contains(strings.ToLower(c.Expr), strings.ToLower(name))
-	})
-}
-
-// noteSpelling points out fields that fill nothing and look like a column that
-// nothing fills.
-func (d *Definition) noteSpelling(target *Target) {
+// noteSpelling points out fields that nothing uses and that look like a column
+// that nothing fills.
+func (d *Definition) noteSpelling(target *Target, used []string) {
 	all := columnNames(target.Schema)
 	fields, derived := d.sourceFields(target.Schema)
 	free := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return indexFold(slices.Concat(fields, derived), name) >= 0 })
 	for _, name := range fields {
-		if indexFold(all, name) >= 0 || d.usedAfter(-1, name) {
+		if indexFold(all, name) >= 0 || indexFold(used, name) >= 0 {
 			continue
 		}
 		if near := nearest.Of(name, free); near != "" {
