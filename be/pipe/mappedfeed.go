@@ -11,6 +11,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"shoal/be/decode"
+	backendv1 "shoal/proto/backend/v1"
 )
 
 // maxReasons is how many rows of a txn are evaluated once more, alone, to know
@@ -93,6 +94,7 @@ func (f *mappedFeed) readRows() (more bool) {
 			f.open = false
 			if f.rows == 0 { // only blanks or line ends
 				f.tally.empty++
+				f.tell(&origin{message: f.current}, backendv1.DryRunRow_OUTCOME_EMPTY)
 			}
 			continue
 		}
@@ -213,6 +215,7 @@ func (f *mappedFeed) evaluateSome(ev *evaluation, first, n int, fill func(chunk 
 				take(first+row, derived)
 			case unselected:
 				f.tally.unselected++
+				f.tell(of(first+row), backendv1.DryRunRow_OUTCOME_UNSELECTED)
 			default:
 				f.asked = append(f.asked, askedRow{first + row, j})
 			}
@@ -257,11 +260,15 @@ func (f *mappedFeed) ask(ev *evaluation, a askedRow, o *origin, fill func(duckdb
 	return nil
 }
 
-// settle counts the error rows of the batch, in the order of their messages.
+// settle counts the error rows of the batch, in the order of their messages,
+// and tells of the loaded ones.
 func (f *mappedFeed) settle() {
 	slices.SortFunc(f.failed, func(a, b failedRow) int { return cmp.Compare(a.number, b.number) })
 	for _, bad := range f.failed {
 		f.tally.bad.add(bad.badRow)
+	}
+	for i := range f.loaded {
+		f.tell(&f.loaded[i], backendv1.DryRunRow_OUTCOME_LOADED)
 	}
 }
 

@@ -46,6 +46,10 @@ type Config struct {
 	Logger    *slog.Logger
 	// Now is the clock of error_time and DEFAULT CURRENT_TIMESTAMP.
 	Now func() time.Time
+	// Watch, if it is set, is told during Write what became of each row and empty
+	// message; rows that a table gets are told in their order in its rowset, and
+	// without cells. Such a pipe is slower: it is for dry runs.
+	Watch func(*backendv1.DryRunRow)
 }
 
 // maxTargets is how many tables a multi-table task keeps compiled.
@@ -97,7 +101,7 @@ func (p *Pipe) target(ctx context.Context, t *backendv1.TaskTable) (*target, err
 	if len(p.targets) == maxTargets {
 		clear(p.targets) // those of multi-table jobs have no mapping to close
 	}
-	compiled, err := newTarget(ctx, p.cfg.Engine, t, p.cfg.Spec.Load)
+	compiled, err := newTarget(ctx, p.cfg, t)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", t.Name, err)
 	}
@@ -139,6 +143,9 @@ func (p *Pipe) Write(ctx context.Context, number uint64, label string, parts []s
 		return Result{}, w.abandon(err)
 	}
 	w.result.Counters, w.result.Samples = w.tally.counters(), samples(w.tally.bad.kept)
+	if p.cfg.Watch != nil {
+		w.tellRest(parts)
+	}
 	return w.result, nil
 }
 

@@ -17,17 +17,19 @@ type target struct {
 	batch   *decode.Batch
 	decoder *decode.Decoder
 	mapping *mapping
+	watch   func(*backendv1.DryRunRow) // with a mapping; nil for nobody
 }
 
 // newTarget compiles a table for a job.
-func newTarget(ctx context.Context, engine *Engine, t *backendv1.TaskTable, load *typesv1.RoutineLoad) (*target, error) {
-	out := &target{name: t.Name}
+func newTarget(ctx context.Context, cfg Config, t *backendv1.TaskTable) (*target, error) {
+	out := &target{name: t.Name, watch: cfg.Watch}
+	load := cfg.Spec.Load
 	var err error
 	if out.table, err = newTable(t.Schema); err != nil {
 		return nil, err
 	}
-	if hasExpressions(load) {
-		if out.mapping, err = newMapping(ctx, engine, t.Schema, load); err != nil {
+	if hasExpressions(load) || cfg.Watch != nil {
+		if out.mapping, err = newMapping(ctx, cfg.Engine, t.Schema, load); err != nil {
 			return nil, err
 		}
 		out.batch = out.mapping.converter.NewBatch()

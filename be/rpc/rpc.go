@@ -42,6 +42,17 @@ type Reader interface {
 	ReadRecords(ctx context.Context, req *backendv1.ReadRecordsRequest) (*backendv1.ReadRecordsResponse, error)
 }
 
+// DryRunner takes a few records through a job's mapping and loads nothing.
+type DryRunner interface {
+	DryRun(ctx context.Context, req *backendv1.DryRunRequest) (*backendv1.DryRunResponse, error)
+}
+
+// Deliverer produces the messages of error rows to a topic, and returns how many
+// once the broker has them.
+type Deliverer interface {
+	Deliver(ctx context.Context, req *backendv1.DeliverDeadLettersRequest) (int64, error)
+}
+
 // Backend is what a Server serves.
 type Backend struct {
 	ID uint64
@@ -52,6 +63,8 @@ type Backend struct {
 	Queries   Querier
 	Probes    Prober
 	Reads     Reader
+	DryRuns   DryRunner
+	Letters   Deliverer
 	Slots     int
 	Version   string
 	// StartedMS is when the process started, in milliseconds since 1970. A
@@ -155,6 +168,36 @@ func (s *Server) ReadRecords(ctx context.Context, req *backendv1.ReadRecordsRequ
 		return nil, toStatus(err)
 	}
 	return resp, nil
+}
+
+// DryRun implements BackendService.
+func (s *Server) DryRun(ctx context.Context, req *backendv1.DryRunRequest) (*backendv1.DryRunResponse, error) {
+	b, err := s.attached()
+	if err != nil {
+		return nil, err
+	}
+	if t := req.Task; t.GetLoad() == nil || t.Schema == nil && !t.Load.MultiTable {
+		return nil, status.Error(codes.InvalidArgument, "a dry run comes with its schema and load")
+	}
+	resp, err := b.DryRuns.DryRun(ctx, req)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return resp, nil
+}
+
+// DeliverDeadLetters implements BackendService. An older leader may ask, too:
+// what is delivered twice does no harm.
+func (s *Server) DeliverDeadLetters(ctx context.Context, req *backendv1.DeliverDeadLettersRequest) (*backendv1.DeliverDeadLettersResponse, error) {
+	b, err := s.attached()
+	if err != nil {
+		return nil, err
+	}
+	delivered, err := b.Letters.Deliver(ctx, req)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &backendv1.DeliverDeadLettersResponse{Delivered: delivered}, nil
 }
 
 // Query implements BackendService.

@@ -74,6 +74,10 @@ func TestUnfit(t *testing.T) {
 			_, err := s.SubmitTask(t.Context(), &backendv1.SubmitTaskRequest{})
 			return err
 		}, codes.InvalidArgument},
+		"an empty dry run": {func(s *rpc.Server) error {
+			_, err := s.DryRun(t.Context(), &backendv1.DryRunRequest{})
+			return err
+		}, codes.InvalidArgument},
 		"nothing to cancel": {func(s *rpc.Server) error {
 			_, err := s.CancelTask(t.Context(), &backendv1.CancelTaskRequest{})
 			return err

@@ -23,6 +23,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"shoal/be/deadletter"
+	"shoal/be/dryrun"
 	"shoal/be/executor"
 	"shoal/be/feclient"
 	"shoal/be/pipe"
@@ -127,7 +129,9 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 	})
 	s.service.Attach(&rpc.Backend{
 		ID: joined.BackendId, ClusterID: joined.ClusterId, Tasks: exec, Queries: queries, Probes: prober{}, Reads: previewer{s.cfg.Logger},
-		Slots: s.cfg.Slots, Version: s.cfg.Version, StartedMS: s.started.UnixMilli(),
+		DryRuns: dryRunner{&dryrun.Runner{Pipes: pipes, Queries: queries.engine, Dir: pipeSpill, Logger: s.cfg.Logger}, s.cfg.Logger},
+		Letters: &deadletter.Deliverer{Warehouse: wh, Engine: queries.engine},
+		Slots:   s.cfg.Slots, Version: s.cfg.Version, StartedMS: s.started.UnixMilli(),
 		Learn: s.learn, WarehouseError: wh.Trouble,
 	})
 	s.cfg.Logger.Info("backend joined", "backend_id", joined.BackendId, "cluster_id", joined.ClusterId)
