@@ -34,3 +34,32 @@ func TestHugeText(t *testing.T) {
 		t.Fatal("Reset left rows")
 	}
 }
+
+// TestHostileTexts: what is 4 MiB of brackets, quotes or separators takes
+// linear work, in every format and type. Anything else would take minutes.
+func TestHostileTexts(t *testing.T) {
+	const size = 4 << 20
+	csv := &typesv1.RoutineLoad{Format: typesv1.RoutineLoad_FORMAT_CSV, Enclose: `"`, Escape: `\`, ColumnSeparator: "||", IgnoreRedundantFields: true}
+	paths := &typesv1.RoutineLoad{Format: typesv1.RoutineLoad_FORMAT_JSON, JsonPaths: []string{"$.a[1].b", "$.a[1000000].b"}}
+	arrays := &typesv1.RoutineLoad{Format: typesv1.RoutineLoad_FORMAT_JSON, JsonRoot: "$.a", StripOuterArray: true}
+	for _, tt := range []struct {
+		load           *typesv1.RoutineLoad
+		typ            string
+		before, repeat string
+	}{
+		{csv, "STRING", "", `"`}, {csv, "STRING", `"`, `""`}, {csv, "STRING", `"`, `\`}, {csv, "STRING", "", "|"}, {csv, "STRING", "", "x\r"},
+		{csv, "STRING", `"`, "\r\n"}, {csv, "STRING", "", `"x"||`}, {csv, "STRING", "", "x||"},
+		{csv, "ARRAY<ARRAY<INT>>", "", "["}, {csv, "ARRAY<STRING>", "[    x", "'"}, {csv, "ARRAY<STRING>", "[", " "}, {csv, "ARRAY<STRING>", "[", "[],"},
+		{csv, "MAP<INT,INT>", "{", "1:2,"}, {csv, "MAP<INT,INT>", "{", "{"}, {csv, "STRUCT<a:INT>", "{", ":"}, {csv, "JSON", `"`, `\u0020`}, {csv, "INT", "", " "},
+		{csv, "DECIMAL(38,10)", "", "9"}, {csv, "DOUBLE", "1e", "9"}, {csv, "DATETIME", "2024-01-01 00:00:00.", "9"}, {csv, "DATETIME", "2024-01-01 00:00:00", " "},
+		{paths, "INT", `{"a":`, "["}, {paths, "INT", `{`, `"a":[1,{"b":2}],`}, {paths, "INT", `{"a":[`, "0,"}, {paths, "INT", `{"`, `\u0061`},
+		{arrays, "INT", `{"a":[`, "{},"}, {arrays, "INT", `[`, `{"a":{"a":1}},`}, {arrays, "INT", `{`, `"a":[],`},
+	} {
+		schema := parseTable(t, "a "+tt.typ+"\nb "+tt.typ+"\n")
+		dec := newDecoder(t, schema, tt.load)
+		decodeOne(dec, []byte(tt.before+strings.Repeat(tt.repeat, size/len(tt.repeat))))
+		for _, end := range []string{`"`, "]", "}", "0]", "]}", `":1}`, `"":0}`, `{}]}`} {
+			decodeOne(dec, []byte(tt.before+strings.Repeat(tt.repeat, size/len(tt.repeat)/8)+end))
+		}
+	}
+}
