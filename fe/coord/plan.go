@@ -11,6 +11,7 @@ import (
 	"shoal/fe/errno"
 	"shoal/fe/infoschema"
 	"shoal/fe/literal"
+	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/internal/engine"
@@ -28,6 +29,7 @@ type plan struct {
 	request      *backendv1.QueryRequest
 	local        []engine.Table // the same tables, when no backend is needed
 	needsBackend bool
+	jobs         [][]result.Cell // of information_schema, if the query asks
 	// What to say if the engine cannot parse the query, nil if it should.
 	syntax *parse.SyntaxError
 }
@@ -40,6 +42,9 @@ func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}, syntax: rewritten.Foreign}
+	if slices.ContainsFunc(rewritten.Tables, isJobs) {
+		p.jobs = c.cfg.RoutineLoads(s) // before the state is held, which it reads by itself
+	}
 	c.cfg.Store.View(func(st *state.State) {
 		for _, name := range rewritten.Tables {
 			if err = c.resolve(st, s, p, name); err != nil {
@@ -51,6 +56,10 @@ func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+func isJobs(name ast.Name) bool {
+	return strings.EqualFold(name.DB, infoschema.Schema) && strings.EqualFold(name.Name, infoschema.RoutineLoadJobs)
 }
 
 // resolve adds the table that a query names to its plan.
@@ -98,12 +107,12 @@ func (c *Coordinator) resolveInformationSchema(st *state.State, s *session.Sessi
 	if table == nil {
 		return noSuchTable(name)
 	}
-	return p.add(name, table.Schema(), nil, table.Rows(c.picture(st, s)))
+	return p.add(name, table.Schema(), nil, table.Rows(c.picture(st, s, p.jobs)))
 }
 
 // picture is what information_schema shows.
-func (c *Coordinator) picture(st *state.State, s *session.Session) *infoschema.Catalog {
-	out := &infoschema.Catalog{Databases: infoschema.Databases(st)}
+func (c *Coordinator) picture(st *state.State, s *session.Session, jobs [][]result.Cell) *infoschema.Catalog {
+	out := &infoschema.Catalog{Databases: infoschema.Databases(st), RoutineLoads: jobs}
 	for _, p := range c.cfg.Processes.List() {
 		out.Processes = append(out.Processes, infoschema.Process{ID: int64(p.ID), User: p.User, Host: p.Host, DB: p.DB, Command: p.Command,
 			Seconds: int64(time.Since(p.Since).Seconds()), Info: p.Info})

@@ -22,12 +22,17 @@ const Schema = "information_schema"
 // MySQL's knows, are in small letters.
 const RoutineLoadErrors = "routine_load_errors"
 
+// RoutineLoadJobs is the table of jobs, with Doris's columns.
+const RoutineLoadJobs = "routine_load_jobs"
+
 // Catalog is what the tables are made of.
 type Catalog struct {
 	Databases []Database
 	Processes []Process
 	Variables []Variable // of the session
 	Globals   []Variable
+	// RoutineLoads are the rows of RoutineLoadJobs, as fe/routineload makes them.
+	RoutineLoads [][]Cell
 }
 
 // Database is one database with its tables.
@@ -110,11 +115,11 @@ func Names() []string { return names }
 var (
 	text   = types.Type{Kind: types.VarChar, Length: 512}
 	whole  = types.Type{Kind: types.BigInt}
+	truth  = types.Type{Kind: types.Boolean}
 	moment = types.Type{Kind: types.DateTime}
 )
 
-// columns reads a list of names; one with a leading # is a number, one with @
-// a time.
+// columns reads a list of names, see definitions.
 func columns(list string) []Column {
 	var out []Column
 	for _, name := range strings.Fields(list) {
@@ -124,6 +129,8 @@ func columns(list string) []Column {
 			name, typ = name[1:], whole
 		case '@':
 			name, typ = name[1:], moment
+		case '?':
+			name, typ = name[1:], truth
 		}
 		out = append(out, Column{name, typ})
 	}

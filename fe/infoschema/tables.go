@@ -14,8 +14,8 @@ var (
 	names  = slices.Sorted(maps.Keys(tables))
 )
 
-// definitions has the columns of every table, in MySQL 5.7's order. A column
-// with # is a number, one with @ a time.
+// definitions has the columns of every table, in MySQL 5.7's and Doris's order.
+// A column with # is a number, one with @ a time, one with ? true or false.
 var definitions = []struct{ name, columns string }{
 	{"SCHEMATA", "CATALOG_NAME SCHEMA_NAME DEFAULT_CHARACTER_SET_NAME DEFAULT_COLLATION_NAME SQL_PATH"},
 	{"TABLES", `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE #VERSION ROW_FORMAT #TABLE_ROWS #AVG_ROW_LENGTH
@@ -62,6 +62,9 @@ var definitions = []struct{ name, columns string }{
 	{"SCHEMA_PRIVILEGES", "GRANTEE TABLE_CATALOG TABLE_SCHEMA PRIVILEGE_TYPE IS_GRANTABLE"},
 	{"TABLE_PRIVILEGES", "GRANTEE TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PRIVILEGE_TYPE IS_GRANTABLE"},
 	{"COLUMN_PRIVILEGES", "GRANTEE TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME PRIVILEGE_TYPE IS_GRANTABLE"},
+	{"ROUTINE_LOAD_JOBS", `JOB_ID JOB_NAME CREATE_TIME PAUSE_TIME END_TIME DB_NAME TABLE_NAME STATE CURRENT_TASK_NUM JOB_PROPERTIES
+		DATA_SOURCE_PROPERTIES CUSTOM_PROPERTIES STATISTIC PROGRESS LAG REASON_OF_STATE_CHANGED ERROR_LOG_URLS USER_NAME
+		#CURRENT_ABORT_TASK_NUM ?IS_ABNORMAL_PAUSE COMPUTE_GROUP FIRST_ERROR_MSG`},
 	{"SESSION_VARIABLES", "VARIABLE_NAME VARIABLE_VALUE"},
 	{"GLOBAL_VARIABLES", "VARIABLE_NAME VARIABLE_VALUE"},
 }
@@ -97,6 +100,7 @@ var sources = map[string]func(*Catalog) [][]Cell{
 	"ENGINES":           engineRows,
 	"KEYWORDS":          keywordRows,
 	"PROCESSLIST":       processRows,
+	"ROUTINE_LOAD_JOBS": func(c *Catalog) [][]Cell { return c.RoutineLoads },
 	"SESSION_VARIABLES": func(c *Catalog) [][]Cell { return variableRows(c.Variables) },
 	"GLOBAL_VARIABLES":  func(c *Catalog) [][]Cell { return variableRows(c.Globals) },
 }

@@ -44,7 +44,7 @@ func newFrontend(t testing.TB) *frontend {
 	}
 	f.store.apply(t, &raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{Bootstrap: &raftlogv1.Bootstrap{ClusterId: "c1", Warehouse: "file:///w"}}})
 	queries := coord.New(coord.Config{
-		Store: f.store, Backends: f.backend, Processes: f.processes, Version: f.globals.Server().Version,
+		Store: f.store, Backends: f.backend, Processes: f.processes, RoutineLoads: f.jobs.Rows, Version: f.globals.Server().Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}),
 	})
 	f.secrets = credentials.New(f.store, seal.New(t.TempDir()))

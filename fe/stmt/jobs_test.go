@@ -39,6 +39,14 @@ func (r *recordedJobs) Stop(_ context.Context, s *session.Session, stmt *ast.Sto
 	return r.record(s, "stop", stmt.Job)
 }
 
+func (r *recordedJobs) Alter(_ context.Context, s *session.Session, stmt *ast.AlterRoutineLoad) error {
+	return r.record(s, "alter", stmt.Job)
+}
+
+func (r *recordedJobs) ShowCreate(_ context.Context, s *session.Session, stmt *ast.ShowCreateRoutineLoad) (*result.Table, error) {
+	return r.table(s, "show create", stmt.Job)
+}
+
 // Show and its like answer one row that tells how often they were asked.
 func (r *recordedJobs) Show(_ context.Context, s *session.Session, stmt *ast.ShowRoutineLoad) (*result.Table, error) {
 	if stmt.Job == nil {
@@ -53,6 +61,13 @@ func (r *recordedJobs) ShowTasks(_ context.Context, s *session.Session, stmt *as
 
 func (r *recordedJobs) ShowLedger(_ context.Context, s *session.Session, stmt *ast.ShowRoutineLoadLedger) (*result.Table, error) {
 	return r.table(s, "ledger", stmt.Job)
+}
+
+// Rows is a job of information_schema.
+func (r *recordedJobs) Rows(*session.Session) [][]result.Cell {
+	job := make([]result.Cell, 22)
+	job[0], job[1], job[18], job[19] = result.Text("12"), result.Text("select.1"), result.Text("0"), result.Text("1")
+	return [][]result.Cell{job}
 }
 
 func (r *recordedJobs) table(s *session.Session, what string, job ast.Name) (*result.Table, error) {

@@ -54,9 +54,11 @@ type RoutineLoads interface {
 	Pause(ctx context.Context, s *session.Session, stmt *ast.PauseRoutineLoad) error
 	Resume(ctx context.Context, s *session.Session, stmt *ast.ResumeRoutineLoad) error
 	Stop(ctx context.Context, s *session.Session, stmt *ast.StopRoutineLoad) error
+	Alter(ctx context.Context, s *session.Session, stmt *ast.AlterRoutineLoad) error
 	Show(ctx context.Context, s *session.Session, stmt *ast.ShowRoutineLoad) (*result.Table, error)
 	ShowTasks(ctx context.Context, s *session.Session, stmt *ast.ShowRoutineLoadTask) (*result.Table, error)
 	ShowLedger(ctx context.Context, s *session.Session, stmt *ast.ShowRoutineLoadLedger) (*result.Table, error)
+	ShowCreate(ctx context.Context, s *session.Session, stmt *ast.ShowCreateRoutineLoad) (*result.Table, error)
 }
 
 // Nodes lists the cluster's processes.
@@ -131,6 +133,8 @@ func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w
 		return e.query(ctx, s, stmt, w)
 	case *ast.Explain:
 		return e.cfg.Queries.Explain(ctx, s, stmt.Text, w)
+	case *ast.ShowLoadWarnings:
+		return e.showLoadWarnings(ctx, s, stmt, w)
 	case *ast.Set:
 		return e.set(ctx, s, stmt, w)
 	case *ast.Use:
@@ -206,7 +210,7 @@ func (e *Executor) runDDL(ctx context.Context, s *session.Session, stmt ast.Stmt
 	case *ast.StopRoutineLoad:
 		err = e.cfg.RoutineLoads.Stop(ctx, s, stmt)
 	case *ast.AlterRoutineLoad:
-		err = errno.New(errno.NotSupportedYet, "ALTER ROUTINE LOAD is not supported yet: STOP the job and CREATE it anew")
+		err = e.cfg.RoutineLoads.Alter(ctx, s, stmt)
 	default:
 		return false, nil
 	}
@@ -220,16 +224,12 @@ func (e *Executor) runDDL(ctx context.Context, s *session.Session, stmt ast.Stmt
 // show makes the table of a SHOW statement, filtered as it asks.
 func (e *Executor) show(ctx context.Context, s *session.Session, stmt ast.Stmt) (*result.Table, error) {
 	switch stmt := stmt.(type) {
-	case *ast.ShowRoutineLoad:
-		return e.cfg.RoutineLoads.Show(ctx, s, stmt)
 	case *ast.ShowRoutineLoadTask:
 		return e.cfg.RoutineLoads.ShowTasks(ctx, s, stmt)
 	case *ast.ShowRoutineLoadLedger:
 		return e.cfg.RoutineLoads.ShowLedger(ctx, s, stmt)
 	case *ast.ShowCreateRoutineLoad:
-		return nil, errno.New(errno.NotSupportedYet, "SHOW CREATE ROUTINE LOAD is not supported yet")
-	case *ast.ShowLoadWarnings:
-		return nil, errno.New(errno.NotSupportedYet, "SHOW LOAD WARNINGS is not supported yet: SELECT from information_schema.routine_load_errors")
+		return e.cfg.RoutineLoads.ShowCreate(ctx, s, stmt)
 	case *ast.ShowWarnings:
 		return showWarnings(s, stmt), nil
 	case *ast.ShowGrants:
@@ -241,7 +241,7 @@ func (e *Executor) show(ctx context.Context, s *session.Session, stmt ast.Stmt) 
 	case *ast.ShowCreateTable:
 		return e.showCreateTable(s, stmt)
 	}
-	table, filter, err := e.showFiltered(s, stmt)
+	table, filter, err := e.showFiltered(ctx, s, stmt)
 	if err != nil {
 		return nil, err
 	}
@@ -249,8 +249,11 @@ func (e *Executor) show(ctx context.Context, s *session.Session, stmt ast.Stmt) 
 }
 
 // showFiltered makes the tables that LIKE and WHERE apply to.
-func (e *Executor) showFiltered(s *session.Session, stmt ast.Stmt) (table *result.Table, filter ast.Filter, err error) {
+func (e *Executor) showFiltered(ctx context.Context, s *session.Session, stmt ast.Stmt) (table *result.Table, filter ast.Filter, err error) {
 	switch stmt := stmt.(type) {
+	case *ast.ShowRoutineLoad: // its LIKE is about names, which are no first column
+		table, err = e.cfg.RoutineLoads.Show(ctx, s, stmt)
+		filter.Where = stmt.Filter.Where
 	case *ast.ShowDatabases:
 		table, filter = e.showDatabases(), stmt.Filter
 	case *ast.ShowTables:

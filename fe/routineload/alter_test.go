@@ -1,0 +1,214 @@
+package routineload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"shoal/fe/errno"
+	"shoal/fe/state"
+	"shoal/fe/state/ledger"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+	"shoal/sql/ast"
+	"shoal/sql/parse"
+)
+
+// alter carries out ALTER ROUTINE LOAD FOR j.
+func (b *bench) alter(clauses string) error {
+	b.t.Helper()
+	stmt, err := parse.Parse("ALTER ROUTINE LOAD FOR j " + clauses)
+	if err != nil {
+		b.t.Fatalf("%s: %v", clauses, err)
+	}
+	b.session.ClearWarnings()
+	return b.manager.Alter(b.t.Context(), b.session, stmt.(*ast.AlterRoutineLoad))
+}
+
+func (b *bench) mustAlter(clauses string) {
+	b.t.Helper()
+	if err := b.alter(clauses); err != nil {
+		b.t.Fatalf("%s: %v", clauses, errno.From(err).Msg)
+	}
+}
+
+// showCreate is the statement that makes j again.
+func (b *bench) showCreate() string {
+	b.t.Helper()
+	table, err := b.manager.ShowCreate(b.t.Context(), b.session, &ast.ShowCreateRoutineLoad{Job: ast.Name{Name: "j"}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return at(table, 0, "CreateStmt")
+}
+
+// settled is where the job's ledgers of the partitions 0 to 2 stand.
+func (b *bench) settled() (out [3]int64) {
+	id := b.job().Id
+	var views []ledger.View
+	b.View(func(s *state.State) { views = s.Ledgers(id) })
+	for _, v := range views {
+		out[v.Partition] = v.Settled
+	}
+	return out
+}
+
+func TestAlterDefinition(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		b.must(`CREATE ROUTINE LOAD j ON orders COLUMNS(id, name) PROPERTIES("format"="json") FROM KAFKA("kafka_broker_list"="` + b.broker.ListenAddrs()[0] +
+			`", "kafka_topic"="orders", "property.kafka_default_offsets"="OFFSET_BEGINNING") COMMENT 'it''s mine'`)
+		if err := b.alter(`PROPERTIES("max_error_number"="5")`); err == nil || !strings.Contains(err.Error(), "Only supports modification of PAUSED jobs; j is NEED_SCHEDULE") {
+			t.Errorf("ALTER of a job that is not paused: %v", err)
+		}
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		generation := b.job().Generation
+		b.mustAlter(`COLUMNS(id, raw, name = upper(raw)), WHERE id > 3 PROPERTIES("max_error_number"="5", "jsonpaths"="[\"$.id\",\"$.\\\"a.b\\\"\"]")`)
+		job := b.job()
+		if job.Load.MaxErrorNumber != 5 || job.Load.Where != "id > 3" || job.Generation != generation || job.State != raftlogv1.JobState_JOB_STATE_PAUSED {
+			t.Errorf("the job is %v", job)
+		}
+		text := b.showCreate()
+		for _, part := range []string{"CREATE ROUTINE LOAD `j` ON `orders`", "COLUMNS (`id`, `raw`, `Name` = upper(raw))", "WHERE id > 3", `"max_error_number" = "5"`, `COMMENT "it's mine"`} {
+			if !strings.Contains(text, part) {
+				t.Errorf("SHOW CREATE has no %s:\n%s", part, text)
+			}
+		}
+		before := job.Load
+		b.must("STOP ROUTINE LOAD FOR j")
+		b.must(text)
+		again := b.job().Load
+		again.GroupId = before.GroupId
+		if before.String() != again.String() {
+			t.Errorf("the text of SHOW CREATE makes %v\nnot %v", again, before)
+		}
+		for _, clauses := range []string{"", "PROPERTIES(\"strict_mode\"=\"maybe\")", "COLUMNS(id, name = nosuch(id))", "SET TARGET TABLE = 'nosuch'", `FROM KAFKA("kafka_topic"="nosuch")`} {
+			b.sql("PAUSE ROUTINE LOAD FOR j")
+			if err := b.alter(clauses); err == nil {
+				t.Errorf("ALTER %q was taken", clauses)
+			}
+		}
+	})
+}
+
+func TestAlterOffsets(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		b.produce(0, 9)
+		b.produce(1, 4)
+		if err := b.create("j", ""); err != nil {
+			t.Fatal(err)
+		}
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		b.mustAlter(`FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="7,OFFSET_END")`)
+		if got := b.settled(); got != [3]int64{7, 4, 0} || b.job().Generation != 2 {
+			t.Errorf("settled at %v, generation %d", got, b.job().Generation)
+		}
+		if text := b.showCreate(); strings.Contains(text, "kafka_partitions") {
+			t.Errorf("moving partitions became part of the definition:\n%s", text)
+		}
+		for clauses, part := range map[string]string{
+			`FROM KAFKA("kafka_partitions"="0", "kafka_offsets"="10")`: "offset 10 is out of range in topic 'orders', partition 0: a job can begin at offsets 0 to 9",
+			`FROM KAFKA("kafka_partitions"="3", "kafka_offsets"="0")`:  "the partition 3 is not in the progress of the job, which has 0 1 2",
+		} {
+			if err := b.alter(clauses); err == nil || !strings.Contains(errno.From(err).Msg, part) {
+				t.Errorf("%s: %v, want %q", clauses, err, part)
+			}
+		}
+		b.must("RESUME ROUTINE LOAD FOR j")
+		if p := b.positions(); p[0].Start != 7 || p[1].Start != 4 {
+			t.Errorf("RESUME pinned at %v", p)
+		}
+	})
+}
+
+func TestAlterMode(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		b.produce(0, 9)
+		b.must(`CREATE ROUTINE LOAD j ON orders PROPERTIES("format"="json") FROM KAFKA("kafka_broker_list"="` + b.broker.ListenAddrs()[0] + `", "kafka_topic"="orders")`)
+		if job := b.job(); !job.Started || job.LockDurationMs != 0 || len(b.positions()) != 0 {
+			t.Errorf("a classic job: %v, its group at %v", job, b.positions())
+		}
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		b.mustAlter(`PROPERTIES("load_mode"="share_group", "share_record_lock_duration_ms"="20000")`)
+		if job := b.job(); job.Load.Mode != typesv1.RoutineLoad_MODE_SHARE_GROUP || job.LockDurationMs != 20_000 || job.Generation != 1 {
+			t.Errorf("the job is %v", job)
+		}
+		b.must("RESUME ROUTINE LOAD FOR j")
+		if p := b.positions(); p[0].Start != 9 {
+			t.Errorf("RESUME pinned at %v, want where the classic job stood", p)
+		}
+		b.lead()
+		time.Sleep(3 * time.Second)
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		b.mustAlter(`PROPERTIES("load_mode"="classic")`)
+		if warnings := b.session.Warnings(); len(warnings) != 1 || !strings.Contains(warnings[0].Message, "share_record_lock_duration_ms") {
+			t.Errorf("warnings %v", warnings)
+		}
+	})
+}
+
+func TestStartsInShareMode(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		b.produce(0, 9)
+		create := func(source string) error {
+			_, err := b.sql(`CREATE ROUTINE LOAD j ON orders PROPERTIES("load_mode"="share_group") FROM KAFKA("kafka_broker_list"="` + b.broker.ListenAddrs()[0] +
+				`", "kafka_topic"="orders", ` + source + `)`)
+			return err
+		}
+		for source, part := range map[string]string{
+			`"kafka_partitions"="0,1", "kafka_offsets"="0,0"`:                 "must name all 3 partitions of topic 'orders'",
+			`"kafka_partitions"="0,1,2,3", "kafka_offsets"="0,0,0,0"`:         "has no partition 3",
+			`"kafka_partitions"="0,1,2", "kafka_offsets"="100,0,0"`:           "offset 100 is out of range in topic 'orders', partition 0: a job can begin at offsets 0 to 9",
+			`"property.kafka_default_offsets"="OFFSET_END", "property.x"="y"`: "property.x is not known",
+		} {
+			if err := create(source); err == nil || !strings.Contains(errno.From(err).Msg, part) {
+				t.Errorf("%s: %v, want %q", source, err, part)
+			}
+		}
+		if err := create(`"kafka_partitions"="2,1,0", "kafka_offsets"="OFFSET_END,OFFSET_BEGINNING,5"`); err != nil {
+			t.Fatal(err)
+		}
+		if p := b.positions(); p[0].Start != 5 || p[1].Start != 0 {
+			t.Errorf("pinned at %v", p)
+		}
+		if text := b.showCreate(); !strings.Contains(text, `"kafka_partitions" = "0,1,2"`) || !strings.Contains(text, `"kafka_offsets" = "5,OFFSET_BEGINNING,OFFSET_END"`) {
+			t.Errorf("SHOW CREATE:\n%s", text)
+		}
+	})
+}
+
+func TestDeadLetterTopicMustExist(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		_, err := b.sql(`CREATE ROUTINE LOAD j ON orders PROPERTIES("dead_letter_topic"="nosuch") FROM KAFKA("kafka_broker_list"="` +
+			b.broker.ListenAddrs()[0] + `", "kafka_topic"="orders")`)
+		if err == nil || !strings.Contains(errno.From(err).Msg, "dead_letter_topic must exist") {
+			t.Errorf("CREATE: %v", err)
+		}
+	})
+}
+
+func TestShowsSecretsNowhere(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		if err := b.create("j", ""); err != nil {
+			t.Fatal(err)
+		}
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		load, err := b.manager.cfg.Secrets.Seal(&typesv1.RoutineLoad{CustomProperties: map[string]string{"sasl.password": "hunter2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := b.job().Load
+		changed.CustomProperties["sasl.password"] = load.CustomProperties["sasl.password"]
+		b.apply(&raftlogv1.Command{Body: &raftlogv1.Command_AlterRoutineLoad{AlterRoutineLoad: &raftlogv1.AlterRoutineLoad{JobId: b.job().Id, Load: changed}}})
+		shown := b.showCreate() + b.cell("SHOW ROUTINE LOAD FOR j", "CustomProperties")
+		for _, row := range b.manager.Rows(b.session) {
+			for _, cell := range row {
+				if cell != nil {
+					shown += *cell
+				}
+			}
+		}
+		if strings.Contains(shown, "hunter2") || strings.Contains(shown, load.CustomProperties["sasl.password"]) || strings.Count(shown, `******`) != 3 {
+			t.Errorf("shown: %s", shown)
+		}
+	})
+}
