@@ -307,8 +307,23 @@ func (r *Registry) Probe(ctx context.Context, req *backendv1.ProbeRequest) (*bac
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	req.Leadership = r.lead
-	r.mu.Unlock()
+	req.Leadership = r.leadership()
 	return client.Probe(ctx, req)
+}
+
+// DeliverDeadLetters has some backend produce the messages of error rows. The
+// request's leadership is filled in.
+func (r *Registry) DeliverDeadLetters(ctx context.Context, req *backendv1.DeliverDeadLettersRequest) (*backendv1.DeliverDeadLettersResponse, error) {
+	client, err := r.Pick()
+	if err != nil {
+		return nil, err
+	}
+	req.Leadership = r.leadership()
+	return client.DeliverDeadLetters(ctx, req)
+}
+
+func (r *Registry) leadership() *backendv1.Leadership {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lead
 }

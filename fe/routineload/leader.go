@@ -28,6 +28,7 @@ const (
 func (m *Manager) RunLeader(ctx context.Context) error {
 	var duties sync.WaitGroup
 	duties.Go(func() { m.auditor.Run(ctx) })
+	duties.Go(func() { m.letters.Run(ctx) })
 	duties.Go(func() { m.planLoop(ctx) })
 	duties.Go(func() { m.upkeepLoop(ctx) })
 	duties.Wait()

@@ -32,6 +32,7 @@ import (
 	"shoal/fe/auditor"
 	"shoal/fe/backend"
 	"shoal/fe/credentials"
+	"shoal/fe/deadletter"
 	"shoal/fe/errno"
 	"shoal/fe/kafka"
 	"shoal/fe/session"
@@ -63,6 +64,7 @@ type Config struct {
 type Manager struct {
 	cfg     Config
 	auditor *auditor.Auditor
+	letters *deadletter.Outbox
 	kick    chan struct{} // plan at once
 
 	altering sync.Mutex // held while a definition is read, changed and replaced
@@ -89,6 +91,7 @@ func New(cfg Config) *Manager {
 		pinned:  make(map[uint64]verdict.Pinned),
 	}
 	m.auditor = auditor.NewAuditor(cfg.Store, cfg.Backends, cfg.Kafka, m.pinAgain, cfg.Logger)
+	m.letters = deadletter.New(deadletter.Config{Store: cfg.Store, Backends: cfg.Backends, Open: cfg.Kafka.Open, Logger: cfg.Logger})
 	return m
 }
 

@@ -83,6 +83,7 @@ func (m *Manager) lookAt(job *raftlogv1.Job, zone *time.Location) look {
 		Now: time.Now(), Job: job, Ledgers: l.ledgers, Tasks: l.tasks, Refused: m.cfg.Backends.Refused(),
 		Backends: m.cfg.Backends.Backends(), SlotsTaken: taken, View: l.view, Zone: zone,
 	}
+	in.Letters = verdict.Letters{Rowsets: len(jobs.DueDeadLetters(job, l.errors)), Trouble: m.letters.Trouble(job.Id)}
 	m.mu.Lock()
 	in.SetupError, in.Pinned, in.History = m.setup[job.Id], m.pinned[job.Id], m.tracker.History(job.Id)
 	m.mu.Unlock()

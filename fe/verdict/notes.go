@@ -115,3 +115,12 @@ func openTransactions(in *Input) string {
 	}
 	return ""
 }
+
+// letterNote tells of dead letters that could not be delivered, in every state.
+func letterNote(in *Input) string {
+	if in.Letters.Trouble == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Dead letters (error rowsets: %d) wait for topic '%s', which is tried again: %s.",
+		in.Letters.Rowsets, in.Job.Load.DeadLetterTopic, strings.TrimSuffix(in.Letters.Trouble, "."))
+}

@@ -96,6 +96,7 @@ type Input struct {
 	// not be resumed by itself.
 	SetupError string
 	Pinned     Pinned
+	Letters    Letters
 	History    History
 	// Zone that times are told in; nil is UTC.
 	Zone *time.Location
@@ -110,6 +111,12 @@ type Pinned struct {
 	Failure string // why it was not done
 }
 
+// Letters is what of the dead letters of a job is not delivered.
+type Letters struct {
+	Rowsets int    // of error rows, that wait
+	Trouble string // why the last delivery failed; empty if it did not
+}
+
 // rule is one row of the table: nil if it does not hold.
 type rule func(in *Input) *Verdict
 
@@ -119,6 +126,7 @@ var rules = []rule{settingUp, pinningAgain, unplaced, brokerAway, notTaken, trou
 // Of judges a job.
 func Of(in Input) Verdict {
 	if v := state(&in); v != nil {
+		v.Text += letterNote(&in)
 		return *v
 	}
 	in.Tasks = current(in.Job, in.Tasks)
@@ -129,7 +137,7 @@ func Of(in Input) Verdict {
 			break
 		}
 	}
-	verdict.Text += notes(&in)
+	verdict.Text += notes(&in) + letterNote(&in)
 	return *verdict
 }
 

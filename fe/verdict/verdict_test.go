@@ -73,6 +73,12 @@ func TestOf(t *testing.T) {
 		text     string // a part of it
 	}{
 		{"well", func(*verdict.Input) {}, verdict.Loading, verdict.OK, "Loading 1234 rows/s with 2 tasks; lag 100."},
+		{"dead letters wait", func(in *verdict.Input) {
+			in.Job.Load.DeadLetterTopic, in.Letters = "dead", verdict.Letters{Rowsets: 3, Trouble: "no broker answers"}
+		}, verdict.Loading, verdict.OK, "lag 100. Dead letters (error rowsets: 3) wait for topic 'dead', which is tried again: no broker answers."},
+		{"stopped with dead letters", func(in *verdict.Input) {
+			in.Job.State, in.Letters = raftlogv1.JobState_JOB_STATE_STOPPED, verdict.Letters{Rowsets: 1, Trouble: "gone"}
+		}, verdict.Stopped, verdict.Off, " Dead letters (error rowsets: 1) wait"},
 		{"stopped", jobState(raftlogv1.JobState_JOB_STATE_STOPPED, 0, ""), verdict.Stopped, verdict.Off, "Stopped at"},
 		{"cancelled", jobState(raftlogv1.JobState_JOB_STATE_CANCELLED, 6, "table d.t is gone"), verdict.Cancelled, verdict.Bad, "table d.t is gone"},
 		{"paused by a user", jobState(raftlogv1.JobState_JOB_STATE_PAUSED, 100, "User root pauses routine load job"), verdict.PausedByUser, verdict.Off, "User root"},
