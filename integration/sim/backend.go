@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"shoal/be/task"
 	"shoal/fe/schedule"
 	backendv1 "shoal/proto/backend/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // silentLimit is how long a backend goes on without a heartbeat (design).
@@ -37,7 +39,7 @@ type running struct {
 	ref    schedule.Ref
 	task   *task.Task
 	cancel context.CancelFunc
-	member *member
+	member *member // nil in classic mode
 	done   <-chan struct{}
 }
 
@@ -64,8 +66,10 @@ func (b *backend) kill() {
 	b.proc.dead = true
 	noticed := b.s.w.chance(0.5)
 	for _, r := range b.tasks {
-		b.s.broker.disconnect(r.member.id, noticed)
-		b.s.broker.silence(r.member.id)
+		if r.member != nil {
+			b.s.broker.disconnect(r.member.id, noticed)
+			b.s.broker.silence(r.member.id)
+		}
 	}
 }
 
@@ -147,12 +151,12 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 			r.cancel()
 		}
 	}
-	r := &running{ref: ref, member: newMember(b.s, spec.MemberId)}
+	r := &running{ref: ref}
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(context.Background())
 	r.task = task.New(task.Config{
 		Spec:         spec,
-		Source:       b.s.cfg.Mutation.source(r.member),
+		Source:       b.source(r, spec),
 		Writer:       &pipe{b.s},
 		Committer:    &committer{s: b.s},
 		Runtime:      b.s.w,
@@ -162,10 +166,20 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 		Blame:        func(error) backendv1.TroubleKind { return backendv1.TroubleKind_TROUBLE_KIND_BROKER },
 	})
 	b.tasks = append(b.tasks, r)
-	b.s.w.tell("%s starts task %d epoch %d after number %d as %s", b.name, ref.TaskID, ref.Epoch, spec.LastNumber, spec.MemberId)
+	b.s.w.tell("%s starts task %d epoch %d after number %d, %s%v", b.name, ref.TaskID, ref.Epoch, spec.LastNumber, spec.MemberId, spec.Partitions)
 	r.done = b.s.w.spawn(b.proc, func() {
 		err := r.task.Run(ctx)
 		b.s.w.tell("task %d epoch %d ended: %v", ref.TaskID, ref.Epoch, err)
 	})
 	return nil
+}
+
+// source is where the records of r come from.
+func (b *backend) source(r *running, spec *backendv1.TaskSpec) task.Source {
+	if spec.Load.Mode == typesv1.RoutineLoad_MODE_CLASSIC {
+		id := fmt.Sprintf("%s task %d epoch %d", b.name, spec.TaskId, spec.Epoch)
+		return b.s.cfg.Mutation.reader(newReader(b.s, id, spec.Partitions))
+	}
+	r.member = newMember(b.s, spec.MemberId)
+	return b.s.cfg.Mutation.source(r.member)
 }

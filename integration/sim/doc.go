@@ -4,14 +4,15 @@
 //
 // Real are be/task, fe/state with its snapshots, fe/schedule and fe/auditor's
 // Audit. Models are the broker (logs, share-partitions with states, locks, delivery counts, windows,
-// sessions, members; share-groups.md, section 1), the source on it, the pipe
+// sessions, members; share-groups.md, section 1), the sources on it for either
+// mode, the pipe
 // (which remembers which offsets went into which file), the executor, and the
 // frontend's loops. The model of a share-partition is held to the real broker
 // by the scripts in testdata.
 //
 // A seed draws a universe: sizes, fault rates and every choice made in it. For
 // a while processes die, messages are lost, late or repeated, leaders move,
-// locks run out, writes stall, jobs pause, logs are cut off and compacted. Then
+// locks run out, writes stall, jobs pause and change their mode, logs are cut off and compacted. Then
 // all is calm, and everything must settle. After each step these hold:
 //
 //   - S1: no offset is in two visible rowsets.

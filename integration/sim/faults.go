@@ -55,6 +55,7 @@ const (
 	FullWarehouse
 	SlowWrites
 	Freeze
+	ChangeMode
 	faults // how many there are
 )
 
@@ -83,6 +84,8 @@ func (s *Sim) happen(f Fault) {
 		s.slowWrites()
 	case Freeze:
 		s.freeze()
+	case ChangeMode:
+		s.changeMode()
 	}
 }
 
@@ -161,6 +164,14 @@ func (s *Sim) disconnect() {
 func (s *Sim) pauseJob() {
 	if s.fe.proc != nil {
 		s.fe.pause(onAWhim)
+	}
+}
+
+// changeMode is a pause, and ALTER ROUTINE LOAD to the other mode.
+func (s *Sim) changeMode() {
+	if s.fe.proc != nil {
+		s.fe.pause(onAWhim)
+		s.fe.alterMode()
 	}
 }
 

@@ -75,6 +75,10 @@ func newFrontend(s *Sim) *frontend {
 		DatabaseId: db, Name: "t", DuplicateKeys: []string{"id"},
 		Schemas: []*typesv1.Schema{{Version: 1, Columns: []*typesv1.Column{{Name: "id", Type: "int", Key: true}}}},
 	}}}})
+	mode, lock := typesv1.RoutineLoad_MODE_SHARE_GROUP, s.cfg.Lock.Milliseconds()
+	if s.cfg.Classic {
+		mode, lock = typesv1.RoutineLoad_MODE_CLASSIC, 0
+	}
 	var starts []*raftlogv1.LedgerStart
 	for p := range s.broker.parts {
 		starts = append(starts, &raftlogv1.LedgerStart{TopicId: topicID[:], Partition: int32(p)})
@@ -82,14 +86,14 @@ func newFrontend(s *Sim) *frontend {
 	f.jobID = must(&raftlogv1.Command{Body: &raftlogv1.Command_CreateRoutineLoad{CreateRoutineLoad: &raftlogv1.CreateRoutineLoad{
 		GroupPrefix: "shoal-sim-",
 		Job: &raftlogv1.Job{DatabaseId: db, Name: "job", TableId: table, Starts: starts, Load: &typesv1.RoutineLoad{
-			Mode: typesv1.RoutineLoad_MODE_SHARE_GROUP, DesiredConcurrentNumber: s.cfg.Tasks,
+			Mode: mode, SkipExpired: true, DesiredConcurrentNumber: s.cfg.Tasks,
 			MaxErrorNumber: 1 << 40, MaxFilterRatio: 1,
 			MaxBatchRows: s.cfg.BatchRows, MaxBatchSize: 1 << 20, MaxBatchIntervalS: 10,
 			ShareLingerMs: s.cfg.Linger.Milliseconds(), Topic: "t",
 		}},
 	}}})
 	must(&raftlogv1.Command{Body: &raftlogv1.Command_StartRoutineLoad{StartRoutineLoad: &raftlogv1.StartRoutineLoad{
-		JobId: f.jobID, Starts: starts, LockDurationMs: s.cfg.Lock.Milliseconds(),
+		JobId: f.jobID, Starts: starts, LockDurationMs: lock,
 	}}})
 	return f
 }

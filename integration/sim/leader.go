@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"shoal/fe/auditor"
+	febackend "shoal/fe/backend"
 	"shoal/fe/kafka"
 	"shoal/fe/schedule"
 	"shoal/fe/state/ledger"
@@ -105,17 +108,9 @@ func (f *frontend) ask(b *backend, call func() error) error {
 
 // submitTask sends a backend a task that it lacks.
 func (f *frontend) submitTask(b *backend, ref schedule.Ref) {
-	t, job := f.task(ref), f.job()
-	if t == nil {
+	spec := febackend.Spec(f.state, b.id, &backendv1.TaskRef{TaskId: ref.TaskID, Epoch: ref.Epoch})
+	if spec == nil {
 		return
-	}
-	spec := &backendv1.TaskSpec{
-		JobId: job.Id, TaskId: t.Id, Epoch: t.Epoch, Incarnation: 1,
-		TableId: job.TableId, Schema: &typesv1.Schema{Version: 1}, Load: job.Load,
-		Generation: job.Generation, LockDurationMs: job.LockDurationMs, MemberId: t.MemberId,
-	}
-	if t.LastEpoch == t.Epoch {
-		spec.LastNumber = t.LastNumber
 	}
 	req := &backendv1.SubmitTaskRequest{Leadership: &backendv1.Leadership{Incarnation: 1, Term: f.term}, Task: spec}
 	switch err := f.ask(b, func() error { return b.submit(req) }); err {
@@ -155,7 +150,7 @@ func (f *frontend) input() schedule.Input {
 		if f.off {
 			continue
 		}
-		planned := schedule.Job{Job: job, MaxMembers: 200}
+		planned := schedule.Job{Job: job, MaxMembers: 200, TopicID: topicID[:]}
 		for p := range f.s.broker.parts {
 			planned.Partitions = append(planned.Partitions, int32(p))
 		}
@@ -335,6 +330,24 @@ func (f *frontend) pause(why string) {
 	if r.Err == nil {
 		f.s.check.stats.Pauses++
 		f.s.w.tell("is paused: %s", why)
+	}
+}
+
+// alterMode has the job go on in the other mode, from where it is.
+func (f *frontend) alterMode() {
+	load := proto.CloneOf(f.job().Load)
+	lock := int64(0)
+	if load.Mode == typesv1.RoutineLoad_MODE_SHARE_GROUP {
+		load.Mode = typesv1.RoutineLoad_MODE_CLASSIC
+	} else {
+		load.Mode, lock = typesv1.RoutineLoad_MODE_SHARE_GROUP, f.s.cfg.Lock.Milliseconds()
+	}
+	r := f.propose(&raftlogv1.Command{Body: &raftlogv1.Command_AlterRoutineLoad{AlterRoutineLoad: &raftlogv1.AlterRoutineLoad{
+		JobId: f.jobID, Load: load, LockDurationMs: lock,
+	}}})
+	if r.Err == nil {
+		f.s.check.stats.Modes++
+		f.s.w.tell("goes on in %v", load.Mode)
 	}
 }
 

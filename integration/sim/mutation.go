@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
@@ -46,6 +47,8 @@ const (
 	NoPinAgain
 	// AcceptConflicts: a conflict is taken for done, everything is accepted.
 	AcceptConflicts
+	// NoRewind: a classic task does not read again what it released.
+	NoRewind
 )
 
 // apply applies a command, wrongly.
@@ -166,4 +169,21 @@ func (h *hasty) Fetch(ctx context.Context, limits source.Limits) (source.Fetch, 
 		h.QueueAcks(source.Acks(f.Partitions[i].ID(), f.Partitions[i].Acquired, source.Accept))
 	}
 	return f, err
+}
+
+// reader is what a classic task fetches from.
+func (m Mutation) reader(of *reader) task.Source {
+	if m != NoRewind {
+		return of
+	}
+	return forgetful{of}
+}
+
+// forgetful never goes back.
+type forgetful struct{ *reader }
+
+func (f forgetful) QueueAcks([]source.Ack) {}
+
+func (f forgetful) Acknowledge(_ context.Context, acks []source.Ack) ([]source.AckResult, time.Time) {
+	return outcomes(acks, source.Applied, nil), time.Time{}
 }

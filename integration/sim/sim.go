@@ -14,6 +14,7 @@ type Config struct {
 	Backends   int
 	Slots      int // of each backend
 	Tasks      int64
+	Classic    bool // begins with partitions of the tasks' own, not with a share group
 
 	Lock         time.Duration
 	Deliveries   int16         // the group's delivery limit
@@ -59,6 +60,7 @@ func randomConfig(seed uint64) Config {
 			cfg.Faults = append(cfg.Faults, f)
 		}
 	}
+	cfg.Classic = rng.IntN(3) == 0
 	return cfg
 }
 
@@ -118,9 +120,9 @@ type Outcome struct {
 
 // stats are counts over a universe.
 type stats struct {
-	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Pins, Voids, Expired, Restarts int
-	Waits                                                                                           int // answers WAIT
-	Ranges                                                                                          int // most settled ranges that a ledger had above its settled offset
+	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Modes, Pins, Voids, Expired, Restarts int
+	Waits                                                                                                  int // answers WAIT
+	Ranges                                                                                                 int // most settled ranges that a ledger had above its settled offset
 }
 
 func (s *stats) add(o stats) {
@@ -131,6 +133,7 @@ func (s *stats) add(o stats) {
 	s.Kills += o.Kills
 	s.FailOvers += o.FailOvers
 	s.Pauses += o.Pauses
+	s.Modes += o.Modes
 	s.Pins += o.Pins
 	s.Voids += o.Voids
 	s.Expired += o.Expired

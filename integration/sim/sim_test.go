@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 		return false
 	})
 	t.Logf("%d seeds, %d steps, longest calm %v: %+v", *runs, steps, longest, total)
-	if *runs >= 100 && (total.Conflicts == 0 || total.Kills == 0 || total.Voids == 0 || total.Expired == 0 || total.Released == 0 || total.Pins == 0) {
+	if *runs >= 100 && (total.Conflicts == 0 || total.Kills == 0 || total.Voids == 0 || total.Expired == 0 || total.Released == 0 || total.Pins == 0 || total.Modes == 0) {
 		t.Errorf("hardly anything happened: %+v", total)
 	}
 }
