@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"shoal/internal/engine/native"
-	"shoal/sql/types"
 )
 
 // format turns one column of a result into text. The text is DuckDB's memory
@@ -56,12 +55,10 @@ func describe(columns []native.Column, plain plainColumns, zone *time.Location) 
 	texts := make([]appendFunc, len(columns))
 	for i, c := range columns {
 		described[i] = ResultColumn{Name: c.Name, Type: resultType(c.Type)}
-		w := writer{zone: zone, digits: -1}
+		w := writer{zone: zone}
 		if declared, ok := plain.typeOf(c.Name); ok && declared.DuckDB() == c.Type.String() {
 			described[i].Type = declared.String()
-			if declared.Kind == types.DateTime {
-				w.digits = declared.Scale
-			}
+			w.declared = declared
 		}
 		if texts[i] = w.text(c.Type); c.Type.Name == "HUGEINT" {
 			texts[i] = appendSum

@@ -14,7 +14,7 @@ import (
 func (w writer) nested(t native.Type) appendFunc {
 	parts := make([]appendFunc, len(t.Fields))
 	for i, field := range t.Fields {
-		if parts[i] = w.element(field.Type); parts[i] == nil {
+		if parts[i] = w.part(i).element(field.Type); parts[i] == nil {
 			return nil
 		}
 	}
@@ -24,7 +24,7 @@ func (w writer) nested(t native.Type) appendFunc {
 	case "STRUCT":
 		return appendStruct(t.Fields, parts)
 	case "MAP":
-		return appendMap(w.key(t.Fields[0].Type), parts[1])
+		return appendMap(w.part(0).key(t.Fields[0].Type), parts[1])
 	case "UNION":
 		return appendMember(parts)
 	}

@@ -38,7 +38,7 @@ func (in *instance) createTable(ctx context.Context, t Table) error {
 	}
 	for rows := t.Rows; len(rows) > 0; {
 		n := min(len(rows), rowsPerInsert)
-		if err := in.exec(ctx, "INSERT INTO "+name+" VALUES "+literals(rows[:n], len(t.Columns))); err != nil {
+		if err := in.exec(ctx, "INSERT INTO "+name+" VALUES "+literals(rows[:n], t.Columns)); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -67,15 +67,16 @@ func scan(t Table) string {
 }
 
 // literals spells rows as VALUES. DuckDB casts the texts to the columns'
-// types; MySQL's 1 and 0 are what it reads as booleans too.
-func literals(rows [][][]byte, columns int) string {
+// types; MySQL's 1 and 0 are what it reads as booleans too. What has parts is
+// JSON.
+func literals(rows [][][]byte, columns []Column) string {
 	var b strings.Builder
 	for i, row := range rows {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteByte('(')
-		for j := range columns {
+		for j, c := range columns {
 			if j > 0 {
 				b.WriteString(", ")
 			}
@@ -83,7 +84,11 @@ func literals(rows [][][]byte, columns int) string {
 				b.WriteString("NULL")
 				continue
 			}
-			b.WriteString(duckdb.QuoteString(string(row[j])))
+			text := duckdb.QuoteString(string(row[j]))
+			if c.Type.IsNested() {
+				text = "CAST(CAST(" + text + " AS JSON) AS " + c.Type.DuckDB() + ")"
+			}
+			b.WriteString(text)
 		}
 		b.WriteByte(')')
 	}

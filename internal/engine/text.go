@@ -11,15 +11,36 @@ import (
 	"time"
 
 	"shoal/internal/engine/native"
+	"shoal/sql/types"
 )
 
 // appendFunc appends the text of a row, which is not NULL, to b.
 type appendFunc func(b []byte, v *native.Vector, row int) ([]byte, error)
 
-// writer makes text of values as MySQL's text protocol has it.
+// writer makes text of values as MySQL's text protocol has it. Values of a
+// column of a table have its declared type, all others the zero Type.
 type writer struct {
-	zone   *time.Location
-	digits int // of the second; -1 is as many as there are: none or six
+	zone     *time.Location
+	declared types.Type
+}
+
+// digits is how many of the second are written; -1 is as many as there are:
+// none or six.
+func (w writer) digits() int {
+	if w.declared.Kind == types.DateTime {
+		return w.declared.Scale
+	}
+	return -1
+}
+
+// part is the writer of a part of a value.
+func (w writer) part(i int) writer {
+	parts := w.declared.Parts()
+	w.declared = types.Type{}
+	if i < len(parts) {
+		w.declared = parts[i].Type
+	}
+	return w
 }
 
 // text returns what makes text of a type, nil if nothing can.

@@ -8,7 +8,7 @@ import (
 
 // time returns what makes text of a date, a time or both.
 func (w writer) time(name string) appendFunc {
-	read, layout, digits := timestamps[name], time.DateTime, w.digits
+	read, layout, digits := timestamps[name], time.DateTime, w.digits()
 	switch name {
 	case "DATE":
 		layout, digits = time.DateOnly, 0

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 	"time"
-	_ "time/tzdata" // the zones of the world, wherever the process runs
+
+	"shoal/sql/timezone"
 )
 
 // timeZone is a session's time zone, for us and as DuckDB spells it.
@@ -21,27 +21,27 @@ var oddOffsets = map[string]string{
 }
 
 // readZone reads a time zone as MySQL spells it: a name, or an offset such as
-// +08:00. SYSTEM and nothing are UTC.
+// +08:00. Under an offset that no place has, DuckDB itself is in UTC: queries
+// name the session's zone wherever MySQL's functions need it, and results are
+// written in it; only a cast of DuckDB's own TIMESTAMPTZ is in UTC then.
 func readZone(name string) (timeZone, error) {
-	if name == "" || strings.EqualFold(name, "SYSTEM") {
-		return timeZone{time.UTC, "UTC"}, nil
-	}
-	if t, err := time.Parse("-07:00", name); err == nil {
-		_, seconds := t.Zone()
-		location := time.FixedZone(name, seconds)
-		if place, ok := oddOffsets[name]; ok {
-			return timeZone{location, place}, nil
-		}
-		if hours := seconds / 3600; seconds%3600 == 0 && -12 <= hours && hours <= 14 {
-			return timeZone{location, fmt.Sprintf("Etc/GMT%+d", -hours)}, nil
-		}
-		return timeZone{}, &Error{Kind: Failed, Msg: fmt.Sprintf("time zone %s is an offset that no place has: use the name of one", name)}
-	}
-	location, err := time.LoadLocation(name)
-	if err != nil || location == time.Local {
+	location, err := timezone.Load(name)
+	if err != nil {
 		return timeZone{}, &Error{Kind: Failed, Msg: fmt.Sprintf("Unknown or incorrect time zone: '%s'", name)}
 	}
-	return timeZone{location, name}, nil
+	name = location.String()
+	if name[0] != '+' && name[0] != '-' {
+		return timeZone{location, name}, nil
+	}
+	_, seconds := time.Time{}.In(location).Zone()
+	hours := seconds / 3600
+	switch place := oddOffsets[name]; {
+	case place != "":
+		return timeZone{location, place}, nil
+	case seconds%3600 == 0 && -12 <= hours && hours <= 14:
+		return timeZone{location, fmt.Sprintf("Etc/GMT%+d", -hours)}, nil
+	}
+	return timeZone{location, "UTC"}, nil
 }
 
 // Location is a time zone as MySQL spells it, UTC for one that Query refuses.

@@ -9,6 +9,7 @@ import (
 	literals "github.com/pingcap/tidb/pkg/parser/test_driver"
 
 	"shoal/sql/duckdb"
+	"shoal/sql/timezone"
 )
 
 // specifiers of MySQL's DATE_FORMAT in DuckDB's words. What is left out has no
@@ -107,7 +108,7 @@ func (p *printer) fromUnixtime(n *tidb.FuncCallExpr) string {
 // since1970 prints the time in the zone after a number of units, each of so
 // many microseconds.
 func (p *printer) since1970(number string, micros int) string {
-	return p.toZone(fmt.Sprintf("make_timestamp(TRY_CAST(round(%s * %d) AS BIGINT))", number, micros), p.zone())
+	return toZone(fmt.Sprintf("make_timestamp(TRY_CAST(round(%s * %d) AS BIGINT))", number, micros), p.zone())
 }
 
 // unixTimestamp counts the seconds from 1970 to a time in the zone, or to now.
@@ -123,7 +124,7 @@ func (p *printer) unixTimestamp(n *tidb.FuncCallExpr) string {
 	default:
 		return ""
 	}
-	return "CAST(floor(epoch(" + p.fromZone(at, p.zone()) + ")) AS BIGINT)"
+	return "CAST(floor(epoch(" + fromZone(at, p.zone()) + ")) AS BIGINT)"
 }
 
 // moment prints a time with the digits of the second that a call asks for.
@@ -281,8 +282,8 @@ func (p *printer) convertZone(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 3 {
 		return ""
 	}
-	moved := p.fromZone(p.arg(datetime, n.Args[0]), p.zoneOf(n.Args[1]))
-	return p.toZone(moved, p.zoneOf(n.Args[2]))
+	moved := fromZone(p.arg(datetime, n.Args[0]), p.zoneOf(n.Args[1]))
+	return toZone(moved, p.zoneOf(n.Args[2]))
 }
 
 // zone is a time zone: a name that DuckDB knows, or else seconds east of UTC.
@@ -294,20 +295,25 @@ type zone struct {
 // zone is the session's or the job's.
 func (p *printer) zone() zone { return readZone(p.session.Zone) }
 
-// readZone reads a time zone in MySQL's spelling. SYSTEM and nothing are UTC.
+// readZone reads a time zone in MySQL's spelling.
 func readZone(name string) zone {
-	if name == "" || strings.EqualFold(name, "SYSTEM") || strings.EqualFold(name, "UTC") {
-		return zone{}
+	location, err := timezone.Load(name)
+	if err != nil {
+		unsupported("the %s", err)
 	}
-	if t, err := time.Parse("-07:00", name); err == nil {
-		_, seconds := t.Zone()
+	name = location.String()
+	switch {
+	case name == "UTC":
+		return zone{}
+	case name[0] == '+' || name[0] == '-':
+		_, seconds := time.Time{}.In(location).Zone()
 		return zone{seconds: seconds}
 	}
 	return zone{name: name}
 }
 
 // fromZone prints the UTC of a time in a zone.
-func (p *printer) fromZone(expr string, z zone) string {
+func fromZone(expr string, z zone) string {
 	switch {
 	case z.name != "":
 		return "timezone('UTC', timezone(" + duckdb.QuoteString(z.name) + ", " + expr + "))"
@@ -318,7 +324,7 @@ func (p *printer) fromZone(expr string, z zone) string {
 }
 
 // toZone prints the time in a zone of a UTC.
-func (p *printer) toZone(expr string, z zone) string {
+func toZone(expr string, z zone) string {
 	switch {
 	case z.name != "":
 		return "timezone(" + duckdb.QuoteString(z.name) + ", timezone('UTC', " + expr + "))"
@@ -336,9 +342,5 @@ func (p *printer) zoneOf(node tidb.ExprNode) zone {
 	if !ok {
 		unsupported("a time zone that is neither a literal nor a variable")
 	}
-	z := readZone(name)
-	if p.scope != nil {
-		p.checkZone(z.name)
-	}
-	return z
+	return readZone(name)
 }

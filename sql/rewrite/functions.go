@@ -35,6 +35,7 @@ func init() {
 		"date_add": {datetime, (*printer).dateAdd}, "adddate": {datetime, (*printer).dateAdd}, "date_sub": {datetime, (*printer).dateSub}, "subdate": {datetime, (*printer).dateSub},
 		"timestampadd": {datetime, (*printer).timestampAdd}, "timestampdiff": {integer, (*printer).timestampDiff},
 		"json_unquote": {text, (*printer).jsonUnquote}, "extract": {integer, (*printer).extract}, "convert_tz": {datetime, (*printer).convertZone},
+		"element_at": {unknown, (*printer).elementAt}, "struct_element": {unknown, (*printer).structElement},
 	}
 	for _, name := range sessionFunctions {
 		specials[name] = special{unknown, (*printer).sessionFunction}

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // the zones of the world, wherever the process runs
 
 	tidb "github.com/pingcap/tidb/pkg/parser/ast"
 
 	"shoal/sql/nearest"
 	"shoal/sql/parse"
+	"shoal/sql/timezone"
 	"shoal/sql/types"
 )
 
@@ -20,8 +20,7 @@ type Scope struct {
 	// Columns by precedence: of those of one name the first is meant, and one
 	// spelled exactly as in the expression before all that differ in case.
 	Columns []ScopeColumn
-	// Zone is the job's time zone as MySQL spells it: a name, or an offset such
-	// as +05:30. Empty is UTC.
+	// Zone is the job's time zone, as sql/timezone reads it.
 	Zone string
 	// Now is what now() answers.
 	Now time.Time
@@ -56,8 +55,8 @@ type Compiled struct {
 // to implicitly, and that a cast that cannot be done is NULL, is as in Doris.
 // Everything of a row that may be computed differently the next time is
 // refused, and so is what looks beyond the row: subqueries, aggregates, windows
-// and variables. The error is a *parse.SyntaxError, with the position in text,
-// an *UnknownName or an *Unsupported.
+// and variables. The error is a *parse.SyntaxError with the position in text,
+// an *UnknownName, an *Unsupported, or that of timezone.Load.
 func LoadExpression(text string, scope Scope) (Compiled, error) {
 	casts, prepared, err := prepareCasts(text)
 	if err != nil {
@@ -67,10 +66,13 @@ func LoadExpression(text string, scope Scope) (Compiled, error) {
 	if err != nil {
 		return Compiled{}, err
 	}
-	p := &printer{session: &Session{Now: scope.now(), Zone: scope.Zone}, scope: &scope, casts: casts, kinds: map[tidb.ExprNode]kind{}, used: map[string]bool{}}
+	location, err := timezone.Load(scope.Zone)
+	if err != nil {
+		return Compiled{}, err
+	}
+	p := &printer{session: &Session{Now: scope.Now.In(location), Zone: scope.Zone}, scope: &scope, casts: casts, kinds: map[tidb.ExprNode]kind{}, used: map[string]bool{}}
 	var compiled Compiled
 	err = guard(func() {
-		p.checkZone(readZone(scope.Zone).name)
 		sql := p.expr(node)
 		kind := p.kind(node)
 		compiled = Compiled{SQL: sql, Columns: slices.Sorted(maps.Keys(p.used)), Type: p.resultType(node, kind), kind: kind}
@@ -110,18 +112,6 @@ type UnknownName struct {
 // Error names the nearest that there is.
 func (e *UnknownName) Error() string {
 	return fmt.Sprintf("unknown %s '%s'%s", e.What, e.Name, nearest.Hint(e.Name, e.candidates))
-}
-
-func (s *Scope) now() time.Time {
-	z := readZone(s.Zone)
-	if z.name == "" {
-		return s.Now.In(time.FixedZone(s.Zone, z.seconds))
-	}
-	location, err := time.LoadLocation(z.name)
-	if err != nil { // checkZone refuses it
-		return s.Now
-	}
-	return s.Now.In(location)
 }
 
 // column finds a column by name.
@@ -180,16 +170,6 @@ var loadNames map[string]bool
 func (p *printer) onlyInQueries(what string) {
 	if p.scope != nil {
 		unsupported("%s in a load expression", what)
-	}
-}
-
-// checkZone refuses a name of a time zone that there is not.
-func (p *printer) checkZone(name string) {
-	if name == "" {
-		return
-	}
-	if location, err := time.LoadLocation(name); err != nil || location == time.Local {
-		panic(fault{&UnknownName{What: "time zone", Name: name}})
 	}
 }
 

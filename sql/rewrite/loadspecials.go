@@ -20,7 +20,6 @@ func init() {
 		"date_trunc":     {datetime, (*printer).dateTrunc},
 		"regexp_extract": {text, (*printer).regexpExtract}, "sha2": {text, (*printer).sha2},
 		"from_second": {datetime, (*printer).fromUnit}, "from_millisecond": {datetime, (*printer).fromUnit}, "from_microsecond": {datetime, (*printer).fromUnit},
-		"element_at": {unknown, (*printer).elementAt}, "struct_element": {unknown, (*printer).structElement},
 		"array": {list, (*printer).array}, "map": {mapping, (*printer).mapOf}, "named_struct": {structure, (*printer).namedStruct},
 		"array_contains": {boolean, (*printer).arrayFind}, "array_position": {integer, (*printer).arrayFind}, "array_concat": {list, (*printer).arrayConcat},
 		"json_object": {json, (*printer).jsonObject}, "json_array": {json, (*printer).jsonArray},
@@ -164,6 +163,9 @@ func (p *printer) elementAt(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 2 {
 		return ""
 	}
+	if p.scope == nil {
+		return "(" + p.expr(n.Args[0]) + ")[" + p.expr(n.Args[1]) + "]"
+	}
 	of := n.Args[0]
 	if k := p.kind(of); k == mapping {
 		key := p.arg(text, n.Args[1])
@@ -178,6 +180,9 @@ func (p *printer) elementAt(n *tidb.FuncCallExpr) string {
 func (p *printer) structElement(n *tidb.FuncCallExpr) string {
 	if len(n.Args) != 2 {
 		return ""
+	}
+	if p.scope == nil {
+		return "struct_extract(" + p.exprs(n.Args) + ")"
 	}
 	name, literal := stringLiteral(n.Args[1])
 	var names []string

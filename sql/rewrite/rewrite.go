@@ -42,7 +42,7 @@ type Session struct {
 	Version      string
 	ConnectionID uint64
 	Now          time.Time // when the statement began, in the session's time zone
-	Zone         string    // the time zone as MySQL spells it; empty is UTC
+	Zone         string    // the time zone, as sql/timezone reads it
 	LastInsertID int64
 	RowCount     int64
 	FoundRows    int64

@@ -75,6 +75,7 @@ func tables(t *testing.T) []engine.Table {
 		{DB: "d", Name: "t", Columns: columns("id INT, name VARCHAR(20), price DECIMAL(10,2), at DATETIME, day DATE, ok BOOLEAN, order JSON"), Rows: rows(
 			`1|ann|1.50|2024-01-02 03:04:05|2024-01-02|1|{"k": [1, 2]}`, `2|bob|20.00|2024-02-29 00:00:00|2024-02-29|0|NULL`, `3|NULL|NULL|NULL|NULL|NULL|NULL`)},
 		{DB: "e", Name: "u", Columns: columns("id INT, t_id INT"), Rows: rows("10|1", "11|1", "12|2")},
+		{DB: "e", Name: "n", Columns: columns("l ARRAY<STRING>, m MAP<STRING,INT>, s STRUCT<`a b`:INT>"), Rows: rows(`["x", "y"]|{"k": 5}|{"a b": 7}`)},
 		{DB: "information_schema", Name: "SCHEMATA", Columns: columns("SCHEMA_NAME VARCHAR(64), SQL_PATH VARCHAR(64)"), Rows: rows("d|NULL", "e|NULL")},
 	}
 }

@@ -2,8 +2,11 @@ package native
 
 import (
 	"fmt"
+	"strings"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"shoal/sql/duckdb"
 )
 
 // Type is the type of a column or of a part of one.
@@ -21,11 +24,23 @@ type Type struct {
 	storage bindings.Type // how a DECIMAL or an ENUM is kept
 }
 
-// String is the type as DuckDB spells it in a declaration, but for the parts
-// of nested ones.
+// String is the type as DuckDB spells it in a declaration.
 func (t Type) String() string {
-	if t.Name == "DECIMAL" {
+	switch t.Name {
+	case "DECIMAL":
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.Width, t.Scale)
+	case "LIST":
+		return t.Fields[0].Type.String() + "[]"
+	case "ARRAY":
+		return fmt.Sprintf("%s[%d]", t.Fields[0].Type, t.Size)
+	case "MAP":
+		return fmt.Sprintf("MAP(%s, %s)", t.Fields[0].Type, t.Fields[1].Type)
+	case "STRUCT", "UNION":
+		fields := make([]string, len(t.Fields))
+		for i, f := range t.Fields {
+			fields[i] = duckdb.QuoteName(f.Name) + " " + f.Type.String()
+		}
+		return t.Name + "(" + strings.Join(fields, ", ") + ")"
 	}
 	return t.Name
 }
