@@ -115,6 +115,7 @@ func (r *rowReader) enclosed(values []Value, n int, a *arena) (reason string) {
 func (r *rowReader) closing(start int) (end int, escaped bool) {
 	for i := start; i < len(r.b); i++ {
 		switch c := r.b[i]; {
+		case c != r.enclose && c != r.escape: // nearly always
 		case c == r.enclose && r.closes(i):
 			return i, escaped
 		case r.isPair(r.b, i):

@@ -1,10 +1,8 @@
 package decode
 
 import (
-	"bytes"
 	"math/big"
 	"strconv"
-	"strings"
 	"time"
 
 	"shoal/sql/types"
@@ -18,7 +16,8 @@ type shape struct {
 	parts  []*shape // element; key and value; fields
 	fields []string // names of a STRUCT's
 	cell   Column   // of one row, for a type without parts
-	blame  string   // what was wrong with a part in the last value, if it was
+	list   parts    // of the value that is being converted
+	blame  string   // what was wrong with a part of the last value, if it was
 }
 
 func newShape(t types.Type) *shape {
@@ -47,35 +46,37 @@ func (s *shape) convert(v *Value, a *arena, r *rules) (value any, out outcome) {
 	if !v.unescape(a) {
 		return nil, badEscape
 	}
-	list, ok := partsOf(v)
-	if !ok {
+	if !s.list.cut(v) {
 		return nil, invalid
 	}
 	switch s.typ.Kind {
 	case types.Array:
-		return s.array(list, a, r)
+		return s.array(a, r)
 	case types.Map:
-		return s.pairs(list, a, r)
+		return s.pairs(a, r)
 	}
-	return s.object(list, a, r)
+	return s.object(a, r)
 }
 
-// part converts a part, which may be NULL. name says which it is.
-func (s *shape) part(of *shape, v *Value, a *arena, r *rules, name func() string) (value any, out outcome) {
-	value, out = of.convert(v, a, r)
+// part converts a part, which may be NULL.
+func (s *shape) part(v *Value, a *arena, r *rules) (value any, out outcome) {
+	value, out = s.convert(v, a, r)
 	switch {
 	case out == good, out == cut && !r.strict:
 		return value, good
-	case out == isNull:
+	case out == isNull, !out.alwaysBad() && !r.strict:
 		return nil, good
-	case !out.alwaysBad() && !r.strict:
-		return nil, good
-	}
-	s.blame = name() + " " + of.describe(out)
-	if !out.alwaysBad() {
-		out = invalid
 	}
 	return nil, out
+}
+
+// fail is the outcome for a value of which a part fails. name says which.
+func (s *shape) fail(name string, part *shape, out outcome) (any, outcome) {
+	s.blame = name + " " + part.describe(out)
+	if out.alwaysBad() {
+		return nil, out
+	}
+	return nil, invalid
 }
 
 // describe continues "the value …", as outcome.describe does.
@@ -86,50 +87,51 @@ func (s *shape) describe(out outcome) string {
 	return invalid.describe(s.typ) + ": " + s.blame
 }
 
-func (s *shape) array(list parts, a *arena, r *rules) (any, outcome) {
+func (s *shape) array(a *arena, r *rules) (any, outcome) {
+	list, of := &s.list, s.parts[0]
 	if list.bracket != '[' {
 		return nil, invalid
 	}
 	elements := make([]any, len(list.values))
 	for i := range list.values {
 		var out outcome
-		elements[i], out = s.part(s.parts[0], &list.values[i], a, r, func() string { return "element " + strconv.Itoa(i+1) })
-		if out != good {
-			return nil, out
+		if elements[i], out = of.part(&list.values[i], a, r); out != good {
+			return s.fail("element "+strconv.Itoa(i+1), of, out)
 		}
 	}
 	return elements, good
 }
 
 // pairs makes a MAP. Of equal keys the first counts.
-func (s *shape) pairs(list parts, a *arena, r *rules) (any, outcome) {
+func (s *shape) pairs(a *arena, r *rules) (any, outcome) {
+	list, ofKeys, ofValues := &s.list, s.parts[0], s.parts[1]
 	if list.bracket != '{' || len(list.keys) != len(list.values) {
 		return nil, invalid
 	}
-	m := Pairs{}
+	m := Pairs{Keys: make([]any, 0, len(list.keys)), Values: make([]any, 0, len(list.keys))}
 	seen := make(map[any]bool, len(list.keys))
 	for i := range list.keys {
-		name := func() string { return "the key " + strconv.Quote(string(list.keys[i].raw)) }
-		key, out := s.part(s.parts[0], &list.keys[i], a, r, name)
-		if out == good && key == nil { // which no map can hold
-			s.blame, out = name()+" "+invalid.describe(s.parts[0].typ), invalid
+		key, out := ofKeys.part(&list.keys[i], a, r)
+		if key == nil && out == good { // which no map can hold
+			out = invalid
 		}
 		if out != good {
-			return nil, out
+			return s.fail("the key "+list.keys[i].quoted(), ofKeys, out)
 		}
-		if id := identity(key); seen[id] {
+		if seen[identity(key)] {
 			continue
-		} else {
-			seen[id] = true
 		}
-		value, out := s.part(s.parts[1], &list.values[i], a, r, func() string { return "the value of key " + strconv.Quote(string(list.keys[i].raw)) })
+		seen[identity(key)] = true
+		value, out := ofValues.part(&list.values[i], a, r)
 		if out != good {
-			return nil, out
+			return s.fail("the value of key "+list.keys[i].quoted(), ofValues, out)
 		}
 		m.Keys, m.Values = append(m.Keys, key), append(m.Values, value)
 	}
 	return m, good
 }
+
+func (v *Value) quoted() string { return strconv.Quote(string(v.raw)) }
 
 // identity is what equal keys have in common.
 func identity(key any) any {
@@ -141,25 +143,23 @@ func identity(key any) any {
 
 // object makes a STRUCT, whose fields are found by the exact name, else in any
 // case, and of equal ones the first. Without names they go by their order.
-func (s *shape) object(list parts, a *arena, r *rules) (any, outcome) {
+func (s *shape) object(a *arena, r *rules) (any, outcome) {
+	list := &s.list
 	if list.bracket != '{' || len(list.keys) == 0 && len(list.values) > 0 && len(list.values) != len(s.fields) {
 		return nil, invalid
 	}
 	fields := make(map[string]any, len(s.fields))
 	for i, name := range s.fields {
-		var v *Value
-		if len(list.keys) > 0 {
+		var v Value
+		switch {
+		case len(list.keys) > 0:
 			v = list.named(name, a)
-		} else if len(list.values) > 0 {
-			v = &list.values[i]
+		case len(list.values) > 0:
+			v = list.values[i]
 		}
-		if v == nil {
-			fields[name] = nil
-			continue
-		}
-		value, out := s.part(s.parts[i], v, a, r, func() string { return "the field " + name })
+		value, out := s.parts[i].part(&v, a, r)
 		if out != good {
-			return nil, out
+			return s.fail("the field "+name, s.parts[i], out)
 		}
 		fields[name] = value
 	}
@@ -183,132 +183,4 @@ func (c *Column) any() any {
 		return time.UnixMicro(c.Int[0]).UTC()
 	}
 	return c.Int[0]
-}
-
-// parts is an array or object, cut up. An object has keys, or, in Doris's own
-// text form, perhaps none.
-type parts struct {
-	bracket byte
-	keys    []Value
-	values  []Value
-}
-
-// named is the value of the key of that name, or nil.
-func (p *parts) named(name string, a *arena) (v *Value) {
-	for i := range p.keys {
-		key := &p.keys[i]
-		if !key.unescape(a) {
-			continue
-		}
-		if string(key.raw) == name {
-			return &p.values[i]
-		}
-		if v == nil && strings.EqualFold(string(key.raw), name) {
-			v = &p.values[i]
-		}
-	}
-	return v
-}
-
-// partsOf cuts up a JSON value, a text that is one, or else a text in Doris's
-// own form.
-func partsOf(v *Value) (parts, bool) {
-	switch {
-	case v.Kind == Nested, v.Kind == Text && validJSON(v.raw):
-		s := scanner{b: v.raw}
-		return s.parts(s.space(0))
-	case v.Kind == Text:
-		return textParts(v.raw)
-	}
-	return parts{}, false
-}
-
-// parts cuts up the good JSON value at i. It is false if that has no parts.
-func (s *scanner) parts(i int) (p parts, ok bool) {
-	p.bracket = s.b[i]
-	if p.bracket != '[' && p.bracket != '{' {
-		return p, false
-	}
-	end := p.bracket + 2
-	for i = s.space(i + 1); s.b[i] != end; {
-		if p.bracket == '{' {
-			var key Value
-			key.Kind = Text
-			key.raw, key.escaped, i = s.key(i)
-			p.keys = append(p.keys, key)
-		}
-		p.values = append(p.values, Value{})
-		i = s.space(s.value(i, &p.values[len(p.values)-1]))
-		if s.b[i] == ',' {
-			i = s.space(i + 1)
-		}
-	}
-	return p, true
-}
-
-// textParts cuts up a text in Doris's own form: [1, a, 'b', null], {1:a, "k":[2]}
-// or, for a STRUCT by order, {1, a}. Text may stand in quotes of either kind,
-// which have no escapes; what stands in brackets is cut up later.
-func textParts(s []byte) (p parts, ok bool) {
-	s = trimBlanks(s)
-	if len(s) < 2 || s[0] != '[' && s[0] != '{' || s[len(s)-1] != s[0]+2 {
-		return p, false
-	}
-	p.bracket = s[0]
-	rest := s[1 : len(s)-1]
-	for more := len(trimBlanks(rest)) > 0; more; {
-		var token []byte
-		var at byte
-		if token, at, rest, ok = cutToken(rest, p.bracket == '{'); !ok {
-			return p, false
-		}
-		if at == ':' {
-			p.keys = append(p.keys, textToken(token))
-			if token, at, rest, ok = cutToken(rest, false); !ok {
-				return p, false
-			}
-		}
-		p.values = append(p.values, textToken(token))
-		more = at != 0
-	}
-	return p, len(p.keys) == 0 || len(p.keys) == len(p.values)
-}
-
-// cutToken cuts s at the first comma, or colon if that counts, outside of
-// quotes and brackets. at is 0 at the end.
-func cutToken(s []byte, colon bool) (token []byte, at byte, rest []byte, ok bool) {
-	depth, quote, begun := 0, byte(0), false
-	for i, c := range s {
-		switch {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case (c == '"' || c == '\'') && (!begun || depth > 0): // not in the midst of a word
-			quote = c
-		case c == '[' || c == '{':
-			depth++
-		case c == ']' || c == '}':
-			depth--
-		case depth == 0 && (c == ',' || c == ':' && colon):
-			return s[:i], c, s[i+1:], true
-		}
-		if depth < 0 {
-			return nil, 0, nil, false
-		}
-		begun = begun || !isBlank(c)
-	}
-	return s, 0, nil, depth == 0 && quote == 0
-}
-
-// textToken is the value that a token stands for.
-func textToken(token []byte) Value {
-	token = trimBlanks(token)
-	if n := len(token); n >= 2 && (token[0] == '"' || token[0] == '\'') && token[n-1] == token[0] {
-		return TextValue(token[1 : n-1])
-	}
-	if bytes.EqualFold(token, []byte("null")) {
-		return Value{Kind: Null}
-	}
-	return TextValue(token)
 }
