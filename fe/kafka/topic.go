@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 )
@@ -49,6 +50,25 @@ func (c *Client) Topic(ctx context.Context, name string) (Topic, error) {
 		return Topic{}, fmt.Errorf("topic '%s' has no partition: %w", name, ErrNoTopic)
 	}
 	return topic, nil
+}
+
+// Compacted tells whether records of a topic replace earlier ones of their key.
+func (c *Client) Compacted(ctx context.Context, topic string) (bool, error) {
+	resources, err := c.adm.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return false, classify(err, "settings of topic '%s'", topic)
+	}
+	for _, r := range resources {
+		if r.Err != nil {
+			return false, classify(r.Err, "settings of topic '%s'", topic)
+		}
+		for _, config := range r.Configs {
+			if config.Key == "cleanup.policy" {
+				return strings.Contains(config.MaybeValue(), "compact"), nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // Logs tells where each partition's log stands.

@@ -1,9 +1,12 @@
 package routineload
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"shoal/fe/errno"
 	"shoal/fe/state"
@@ -173,6 +176,54 @@ func TestStartsInShareMode(t *testing.T) {
 		if text := b.showCreate(); !strings.Contains(text, `"kafka_partitions" = "0,1,2"`) || !strings.Contains(text, `"kafka_offsets" = "5,OFFSET_BEGINNING,OFFSET_END"`) {
 			t.Errorf("SHOW CREATE:\n%s", text)
 		}
+	})
+}
+
+func TestOrderIsWarnedAbout(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		b.session.ClearWarnings()
+		if err := b.create("plain", ""); err != nil || len(b.session.Warnings()) != 0 {
+			t.Errorf("CREATE: %v, warnings %v", err, b.session.Warnings())
+		}
+		b.admin(func(ctx context.Context, adm *kadm.Client) error {
+			_, err := adm.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "cleanup.policy", Value: kadm.StringPtr("compact,delete")}}, "orders")
+			return err
+		})
+		if err := b.create("compacted", ""); err != nil {
+			t.Fatal(err)
+		}
+		if w := b.session.Warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "topic 'orders' is compacted") {
+			t.Errorf("warnings %v", w)
+		}
+		b.session.ClearWarnings()
+		if b.createClassic("classic", "", ""); len(b.session.Warnings()) != 0 {
+			t.Errorf("classic mode keeps order: %v", b.session.Warnings())
+		}
+	})
+}
+
+func TestMultiTableJob(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		for _, mode := range []string{"classic", "share_group"} {
+			b.must(`CREATE ROUTINE LOAD ` + "`größe." + mode + "`" + ` PROPERTIES("load_mode"="` + mode + `", "format"="json") FROM KAFKA("kafka_broker_list"="` +
+				b.broker.ListenAddrs()[0] + `", "kafka_topic"="orders")`)
+			name := "`größe." + mode + "`"
+			for column, want := range map[string]string{"TableName": "", "IsMultiTable": "true", "Name": "größe." + mode} {
+				if got := b.cell("SHOW ROUTINE LOAD FOR "+name, column); got != want {
+					t.Errorf("%s: %s = %q, want %q", mode, column, got, want)
+				}
+			}
+			b.must("PAUSE ROUTINE LOAD FOR " + name)
+			b.must("RESUME ROUTINE LOAD FOR " + name)
+		}
+	})
+}
+
+// TestOneGroupForClassicJobs: a classic job's group.id is only a name.
+func TestOneGroupForClassicJobs(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		b.createClassic("first", "", `, "property.group.id"="mine"`)
+		b.createClassic("second", "", `, "property.group.id"="mine"`)
 	})
 }
 

@@ -53,13 +53,29 @@ func checkTopics(ctx context.Context, client *kafka.Client, def *loaddef.Definit
 		}
 	}
 	topic, err := client.Topic(ctx, def.Load.Topic)
-	if err != nil || def.Load.DeadLetterTopic == "" {
+	if err != nil {
 		return topic, err
+	}
+	noteOrder(ctx, client, def)
+	if def.Load.DeadLetterTopic == "" {
+		return topic, nil
 	}
 	if _, err := client.Topic(ctx, def.Load.DeadLetterTopic); err != nil {
 		return topic, fmt.Errorf("dead_letter_topic must exist: %w", err)
 	}
 	return topic, nil
+}
+
+// noteOrder warns of a share group on a topic whose order says which record of
+// a key is the valid one. A broker that does not tell is not asked twice.
+func noteOrder(ctx context.Context, client *kafka.Client, def *loaddef.Definition) {
+	if !isShare(def.Load) {
+		return
+	}
+	if compacted, err := client.Compacted(ctx, def.Load.Topic); err == nil && compacted {
+		def.Notes = append(def.Notes, fmt.Sprintf("topic '%s' is compacted: later records replace earlier ones of their key, but load_mode share_group "+
+			"gives records to tasks in any order; kafka_partition and kafka_offset as columns keep what order there was", def.Load.Topic))
+	}
 }
 
 // checkAll refuses a share group whose start is named for some partitions only.

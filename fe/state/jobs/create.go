@@ -38,8 +38,9 @@ func (j *Jobs) Create(def *raftlogv1.Job, prefix string, atMs int64, nextID func
 	return job.Id, nil
 }
 
-// checkGroup refuses a group id of the user's that is, or could become,
-// another job's than the one of that id.
+// checkGroup refuses a group id of the user's that is, or could become, the
+// share group of another job than the one of that id. Classic jobs have no group
+// to share: theirs is a name.
 func (j *Jobs) checkGroup(id uint64, load *typesv1.RoutineLoad, prefix string) error {
 	if !load.GroupIdGiven {
 		return nil
@@ -47,8 +48,12 @@ func (j *Jobs) checkGroup(id uint64, load *typesv1.RoutineLoad, prefix string) e
 	if prefix != "" && strings.HasPrefix(load.GroupId, prefix) {
 		return fmt.Errorf("%w: ids beginning with %s are kept for jobs of this cluster", ErrGroupInUse, prefix)
 	}
+	if load.Mode == typesv1.RoutineLoad_MODE_CLASSIC {
+		return nil
+	}
 	for _, other := range j.All() {
-		if other.Id != id && !Ended(other.State) && other.Load.GroupId == load.GroupId {
+		shares := other.Load.Mode != typesv1.RoutineLoad_MODE_CLASSIC
+		if other.Id != id && !Ended(other.State) && shares && other.Load.GroupId == load.GroupId {
 			return fmt.Errorf("%w: %s is the group of job %s, id %d", ErrGroupInUse, load.GroupId, other.Name, other.Id)
 		}
 	}
