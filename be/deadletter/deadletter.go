@@ -33,6 +33,10 @@ import (
 type Deliverer struct {
 	Warehouse *warehouse.Warehouse
 	Engine    *engine.Engine
+	// AfterDelivery is called when the broker has all messages of a call and
+	// before that is said, for tests that need a process to die there; nil
+	// normally.
+	AfterDelivery func()
 }
 
 // Deliver produces the messages of the asked files and returns how many there
@@ -58,6 +62,9 @@ func (d *Deliverer) Deliver(ctx context.Context, req *backendv1.DeliverDeadLette
 	}
 	if err := p.flush(ctx); err != nil {
 		return 0, fmt.Errorf("dead letters to topic %s: %w", req.Load.DeadLetterTopic, err)
+	}
+	if d.AfterDelivery != nil {
+		d.AfterDelivery()
 	}
 	return p.produced, nil
 }

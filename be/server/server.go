@@ -62,6 +62,8 @@ type Config struct {
 	// AfterCommit is called when a txn was committed and before it is
 	// acknowledged, for tests that need a process to die there; nil normally.
 	AfterCommit func(label string)
+	// AfterDelivery, too: see deadletter.Deliverer.
+	AfterDelivery func()
 }
 
 // Server is one backend.
@@ -130,7 +132,7 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 	s.service.Attach(&rpc.Backend{
 		ID: joined.BackendId, ClusterID: joined.ClusterId, Tasks: exec, Queries: queries, Probes: prober{}, Reads: previewer{s.cfg.Logger},
 		DryRuns: dryRunner{&dryrun.Runner{Pipes: pipes, Queries: queries.engine, Dir: pipeSpill, Logger: s.cfg.Logger}, s.cfg.Logger},
-		Letters: &deadletter.Deliverer{Warehouse: wh, Engine: queries.engine},
+		Letters: &deadletter.Deliverer{Warehouse: wh, Engine: queries.engine, AfterDelivery: s.cfg.AfterDelivery},
 		Slots:   s.cfg.Slots, Version: s.cfg.Version, StartedMS: s.started.UnixMilli(),
 		Learn: s.learn, WarehouseError: wh.Trouble,
 	})

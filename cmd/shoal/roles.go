@@ -19,6 +19,7 @@ import (
 
 	beserver "shoal/be/server"
 	feserver "shoal/fe/server"
+	"shoal/internal/clientprops"
 	"shoal/internal/rpcconn"
 )
 
@@ -27,12 +28,12 @@ const defaultSlots = 16
 
 // settings are the flags of the roles.
 type settings struct {
-	dataDir, warehouse, host               string
+	dataDir, warehouse, host, secretsDir   string
 	mysqlAddr, httpAddr, rpcAddr, raftAddr string
 	bootstrap                              bool
 	frontends                              []string
 	slots                                  int
-	dieAfterCommits                        int
+	dieAfterCommits, dieAfterDeliveries    int
 	log                                    io.Writer // stderr if nil
 }
 
@@ -41,6 +42,7 @@ type settings struct {
 func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
 	f := cmd.Flags()
 	f.StringVar(&s.dataDir, "data-dir", "data", "`folder` for all that this process keeps")
+	f.StringVar(&s.secretsDir, "secrets-dir", os.Getenv(clientprops.FolderVariable), "`folder` of the files that ${file:PATH} in property.* of jobs may read; without it none")
 	f.StringVar(&s.host, "advertise-host", "127.0.0.1", "`host` under which others reach this process")
 	f.StringVar(&s.httpAddr, "http-addr", fmt.Sprintf("127.0.0.1:%d", httpPort), "listen `address` for /health")
 	f.StringVar(&s.rpcAddr, "rpc-addr", fmt.Sprintf("127.0.0.1:%d", rpcPort), "listen `address` for gRPC")
@@ -58,6 +60,8 @@ func (s *settings) frontendFlags(cmd *cobra.Command) {
 func (s *settings) backendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&s.slots, "slots", defaultSlots, "tasks that run at a time")
+	f.IntVar(&s.dieAfterDeliveries, "die-after-deliveries", 0, "for tests: die when dead letters were produced for the n-th time, before the frontend hears it")
+	f.MarkHidden("die-after-deliveries")
 }
 
 func frontendCommand() *cobra.Command {
@@ -138,6 +142,9 @@ type addresses struct{ mysql, http, rpc, raft string }
 // server serve both.
 func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) error {
 	if err := s.check(fe, be); err != nil {
+		return err
+	}
+	if err := os.Setenv(clientprops.FolderVariable, s.secretsDir); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(s.dataDir)
@@ -234,6 +241,7 @@ func (p *process) openBackend() (err error) {
 	config := beserver.Config{
 		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, Warehouse: p.warehouse, Host: p.host, RPCPort: port(p.rpc),
 		HTTPPort: port(p.http), Slots: p.slots, Threads: runtime.NumCPU(), Version: version, Logger: p.log,
+		AfterDelivery: dieAfter(p.dieAfterDeliveries),
 	}
 	if die := dieAfter(p.dieAfterCommits); die != nil {
 		config.AfterCommit = func(string) { die() }
