@@ -71,10 +71,12 @@ func (l *load) openTxns() (n int) {
 // TestKillNine: records come all the time while processes are killed with -9
 // ten times, each in the middle of open txns. No row is lost, none twice, and
 // the ledger adds up.
-func TestKillNine(t *testing.T) {
+func TestKillNine(t *testing.T) { inBothModes(t, killNine) }
+
+func killNine(t *testing.T, mode string) {
 	broker := testkafka.Shared(t)
 	fe, bes := startCluster(t, 2)
-	l := setUp(t, fe.DB(), broker, options{partitions: 3, properties: map[string]string{"format": "json", "desired_concurrent_number": "8"}})
+	l := setUp(t, fe.DB(), broker, options{partitions: 3, properties: map[string]string{"load_mode": mode, "format": "json", "desired_concurrent_number": "8"}})
 	ctx, stop := context.WithCancel(t.Context())
 	produced, wait := l.produceUntil(ctx, 3)
 	defer func() { stop(); wait() }()

@@ -69,10 +69,12 @@ func TestHotPartition(t *testing.T) {
 // TestPauseResumeStop: in the middle of a stream of records a job is paused and
 // loads nothing, goes on after RESUME with what it had released, and ends with
 // STOP. Every record is loaded once.
-func TestPauseResumeStop(t *testing.T) {
+func TestPauseResumeStop(t *testing.T) { inBothModes(t, pauseResumeStop) }
+
+func pauseResumeStop(t *testing.T, mode string) {
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
-	l := setUp(t, shoal.DB(), broker, options{partitions: 2, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}})
+	l := setUp(t, shoal.DB(), broker, options{partitions: 2, properties: map[string]string{"load_mode": mode, "format": "json", "desired_concurrent_number": "4"}})
 	ctx, stop := context.WithCancel(t.Context())
 	produced, wait := l.produceUntil(ctx, 2)
 	defer func() { stop(); wait() }()
@@ -199,9 +201,9 @@ func TestCreateIsChecked(t *testing.T) {
 		{"property", `"format"="json"`, `"frmat"="json"`, "frmat"},
 		{"range", `"format"="json"`, `"max_batch_interval"="0"`, "max_batch_interval"},
 		{"column", `PROPERTIES("format"`, `COLUMNS(id, id) PROPERTIES("format"`, "id"},
-		{"not yet", `PROPERTIES("format"`, `WHERE id > 1 PROPERTIES("format"`, "WHERE"},
+		{"condition", `PROPERTIES("format"`, `WHERE idd > 1 PROPERTIES("format"`, "idd"},
 		{"client property", `"property.kafka_default_offsets"="OFFSET_BEGINNING"`, `"property.security.protocal"="ssl"`, "security.protocol"},
-		{"classic", `"load_mode"="share_group"`, `"load_mode"="classic"`, "classic"},
+		{"mode", `"load_mode"="share_group"`, `"load_mode"="shared"`, "shared"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := mustFail(t, l.db, strings.Replace(good, tt.old, tt.new, 1))

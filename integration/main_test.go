@@ -34,10 +34,18 @@ type options struct {
 	partitions int
 	table      string            // columns, in parentheses
 	clauses    string            // such as COLUMNS TERMINATED BY
-	properties map[string]string // beside load_mode
+	properties map[string]string // of the job; share-group mode unless it is among them
 }
 
-// setUp creates a topic, a database, a table and a job in share-group mode.
+// inBothModes runs a test of something that both modes promise, one mode after
+// the other.
+func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
+	for _, mode := range []string{"classic", "share_group"} {
+		t.Run(mode, func(t *testing.T) { test(t, mode) })
+	}
+}
+
+// setUp creates a topic, a database, a table and a job.
 func setUp(t *testing.T, db *sql.DB, broker *testkafka.Broker, o options) *load {
 	t.Helper()
 	l := prepare(t, db, broker, o)
@@ -61,7 +69,10 @@ func prepare(t *testing.T, db *sql.DB, broker *testkafka.Broker, o options) *loa
 
 // statement is the CREATE ROUTINE LOAD of o.
 func (l *load) statement(o options) string {
-	properties := []string{`"load_mode"="share_group"`}
+	var properties []string
+	if o.properties["load_mode"] == "" {
+		properties = []string{`"load_mode"="share_group"`}
+	}
 	for k, v := range o.properties {
 		properties = append(properties, fmt.Sprintf("%q=%q", k, v))
 	}
@@ -123,12 +134,16 @@ func (l *load) status() map[string]string {
 	return lines[0]
 }
 
-// statistic is the job's counters.
-func (l *load) statistic() (s struct {
-	Total  int64 `json:"totalRows"`
-	Loaded int64 `json:"loadedRows"`
-	Errors int64 `json:"errorRows"`
-}) {
+// statistic is a job's counters.
+type statistic struct {
+	Total      int64 `json:"totalRows"`
+	Loaded     int64 `json:"loadedRows"`
+	Errors     int64 `json:"errorRows"`
+	Unselected int64 `json:"unselectedRows"`
+	Empty      int64 `json:"emptyMessages"`
+}
+
+func (l *load) statistic() (s statistic) {
 	l.t.Helper()
 	if err := json.Unmarshal([]byte(l.status()["Statistic"]), &s); err != nil {
 		l.t.Fatal(err)

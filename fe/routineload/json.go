@@ -117,12 +117,13 @@ func statistic(job *raftlogv1.Job, tasks []*backendv1.TaskStatus, now time.Time)
 		ErrorRowsAfter    int64    `json:"errorRowsAfterResumed"`
 		TotalRows         int64    `json:"totalRows"`
 		UnselectedRows    int64    `json:"unselectedRows"`
+		EmptyMessages     int64    `json:"emptyMessages"`
 		ReceivedBytesRate int64    `json:"receivedBytesRate"`
 		TaskExecuteTimeMs int64    `json:"taskExecuteTimeMs"`
 	}{
 		ReceivedBytes: c.GetReceivedBytes(), RunningTxns: running, ErrorRows: c.GetErrorRows(), CommittedTaskNum: job.CommittedTxns,
 		LoadedRows: c.GetLoadedRows(), LoadRowsRate: c.GetLoadedRows() * 1000 / ms, AbortedTaskNum: job.AbortedTxns,
-		ErrorRowsAfter: job.ErrorsAfterResume, TotalRows: c.GetTotalRows(), UnselectedRows: c.GetUnselectedRows(),
+		ErrorRowsAfter: job.ErrorsAfterResume, TotalRows: c.GetTotalRows(), UnselectedRows: c.GetUnselectedRows(), EmptyMessages: c.GetEmptyMessages(),
 		ReceivedBytesRate: c.GetReceivedBytes() * 1000 / ms, TaskExecuteTimeMs: ms,
 	})
 }
