@@ -87,11 +87,11 @@ func TestSourceOfAllColumns(t *testing.T) {
 }
 
 // C09: a PRECEDING FILTER sees what is written, expressions what it means.
-func TestWritten(t *testing.T) {
+func TestSourceText(t *testing.T) {
 	for _, tt := range []struct {
 		format        typesv1.RoutineLoad_Format
 		message       string
-		written, text string
+		source, text string
 	}{
 		{typesv1.RoutineLoad_FORMAT_CSV, `\N`, `\N`, "NULL"},
 		{typesv1.RoutineLoad_FORMAT_CSV, `"\N"`, `\N`, "NULL"},
@@ -102,18 +102,18 @@ func TestWritten(t *testing.T) {
 		{typesv1.RoutineLoad_FORMAT_JSON, `{"s":true}`, "1", "1"},
 	} {
 		load := &typesv1.RoutineLoad{Format: tt.format, Enclose: `"`, EmptyFieldAsNull: true}
-		source, err := decode.NewSource(parseTable(t, "s STRING\n"), load)
+		src, err := decode.NewSource(parseTable(t, "s STRING\n"), load)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := source.NewRows()
-		source.Start([]byte(tt.message))
-		if _, bad := source.Next(rows); bad != nil || rows.Len != 1 {
+		rows := src.NewRows()
+		src.Start([]byte(tt.message))
+		if _, bad := src.Next(rows); bad != nil || rows.Len != 1 {
 			t.Fatalf("%s: %d rows, %+v", tt.message, rows.Len, bad)
 		}
 		v := rows.Fields[0][0]
-		if got := orNull(v.Written()); got != tt.written {
-			t.Errorf("%s is written %s, want %s", tt.message, got, tt.written)
+		if got := orNull(v.Source()); got != tt.source {
+			t.Errorf("%s has %s, want %s", tt.message, got, tt.source)
 		}
 		if got := orNull(v.Text()); got != tt.text {
 			t.Errorf("%s is the text %s, want %s", tt.message, got, tt.text)

@@ -47,15 +47,6 @@ func (v Value) Source() (s []byte, ok bool) {
 	return v.Text()
 }
 
-// Written is what a PRECEDING FILTER sees: the value as the source has it, of
-// which CSV's \N is two characters like any other. Only JSON has NULLs there.
-func (v Value) Written() (s []byte, ok bool) {
-	if v.Kind == Null {
-		return v.raw, v.raw != nil
-	}
-	return v.Text()
-}
-
 // unescape resolves JSON escapes with room from a. It is false where the text
 // would be none.
 func (v *Value) unescape(a *arena) bool {
