@@ -33,7 +33,7 @@ type settings struct {
 	bootstrap                              bool
 	frontends                              []string
 	slots                                  int
-	dieAfterCommits, dieAfterDeliveries    int
+	dieAfterCommits                        int
 	log                                    io.Writer // stderr if nil
 }
 
@@ -60,8 +60,6 @@ func (s *settings) frontendFlags(cmd *cobra.Command) {
 func (s *settings) backendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&s.slots, "slots", defaultSlots, "tasks that run at a time")
-	f.IntVar(&s.dieAfterDeliveries, "die-after-deliveries", 0, "for tests: die when dead letters were produced for the n-th time, before the frontend hears it")
-	f.MarkHidden("die-after-deliveries")
 }
 
 func frontendCommand() *cobra.Command {
@@ -144,7 +142,7 @@ func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) 
 	if err := s.check(fe, be); err != nil {
 		return err
 	}
-	if err := os.Setenv(clientprops.FolderVariable, s.secretsDir); err != nil {
+	if err := s.setSecrets(); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(s.dataDir)
@@ -170,6 +168,18 @@ func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) 
 		}
 	}
 	return p.serve(ctx)
+}
+
+// setSecrets makes the secrets folder known where references are read.
+func (s *settings) setSecrets() error {
+	if s.secretsDir == "" {
+		return nil
+	}
+	dir, err := filepath.Abs(s.secretsDir)
+	if err != nil {
+		return err
+	}
+	return os.Setenv(clientprops.FolderVariable, dir)
 }
 
 func (s *settings) logWriter() io.Writer {
@@ -241,7 +251,6 @@ func (p *process) openBackend() (err error) {
 	config := beserver.Config{
 		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, Warehouse: p.warehouse, Host: p.host, RPCPort: port(p.rpc),
 		HTTPPort: port(p.http), Slots: p.slots, Threads: runtime.NumCPU(), Version: version, Logger: p.log,
-		AfterDelivery: dieAfter(p.dieAfterDeliveries),
 	}
 	if die := dieAfter(p.dieAfterCommits); die != nil {
 		config.AfterCommit = func(string) { die() }

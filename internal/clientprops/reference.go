@@ -63,7 +63,7 @@ func fromEnvironment(key, name string) (string, error) {
 func fromFolder(key, path string) (string, error) {
 	folder := os.Getenv(FolderVariable)
 	if folder == "" {
-		return "", wrong(key, "refers to a file, but this node has no secrets folder: start it with %s", FolderVariable)
+		return "", wrong(key, "refers to a file, but this node has no secrets folder: start it with --secrets-dir or %s", FolderVariable)
 	}
 	within := path
 	if filepath.IsAbs(path) {
