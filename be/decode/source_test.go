@@ -89,8 +89,8 @@ func TestSourceOfAllColumns(t *testing.T) {
 // C09: a PRECEDING FILTER sees what is written, expressions what it means.
 func TestSourceText(t *testing.T) {
 	for _, tt := range []struct {
-		format        typesv1.RoutineLoad_Format
-		message       string
+		format       typesv1.RoutineLoad_Format
+		message      string
 		source, text string
 	}{
 		{typesv1.RoutineLoad_FORMAT_CSV, `\N`, `\N`, "NULL"},
@@ -126,4 +126,28 @@ func orNull(s []byte, ok bool) string {
 		return "NULL"
 	}
 	return string(s)
+}
+
+// A job that this process does not know, or that does not fit, is refused.
+func TestRefusedJobs(t *testing.T) {
+	for _, tt := range []struct {
+		schema string
+		load   *typesv1.RoutineLoad
+		want   string
+	}{
+		{"a INT\n", &typesv1.RoutineLoad{Format: 99}, "format 99"},
+		{"a NOTYPE\n", &typesv1.RoutineLoad{}, "column a"},
+		{"a INT\n", &typesv1.RoutineLoad{Timezone: "Nowhere/City"}, "time zone"},
+		{"a INT\n", &typesv1.RoutineLoad{Enclose: "é"}, "ASCII"},
+		{"a INT\n", &typesv1.RoutineLoad{Format: typesv1.RoutineLoad_FORMAT_JSON, JsonPaths: []string{"a"}}, "begins with $"},
+		{"a INT not null\n", &typesv1.RoutineLoad{LoadColumns: []*typesv1.LoadColumn{{Name: "b"}}}, "NOT NULL"},
+		{"a INT\n", &typesv1.RoutineLoad{LoadColumns: []*typesv1.LoadColumn{{Name: "a"}, {Name: "A"}}}, "twice"},
+	} {
+		if _, err := decode.New(parseTable(t, tt.schema), tt.load); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("New(%v) = %v, want %q", tt.load, err, tt.want)
+		}
+	}
+	if _, err := decode.NewSource(parseTable(t, "a INT\n"), &typesv1.RoutineLoad{Format: 99}); err == nil {
+		t.Error("NewSource took format 99")
+	}
 }
