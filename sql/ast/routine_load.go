@@ -148,7 +148,11 @@ func (c *CreateRoutineLoad) String() string {
 	if len(c.Properties) > 0 {
 		b.WriteString("\nPROPERTIES\n" + c.Properties.list())
 	}
-	b.WriteString("\nFROM " + QuoteName(c.Source.Type) + "\n" + c.Source.Properties.list())
+	source := c.Source.Type
+	if source != "KAFKA" {
+		source = QuoteName(source)
+	}
+	b.WriteString("\nFROM " + source + "\n" + c.Source.Properties.list())
 	if c.Comment != "" {
 		b.WriteString("\nCOMMENT " + QuoteString(c.Comment))
 	}
