@@ -14,7 +14,8 @@
 // Load, "strict mode"), and never a cut-down number. The rules are written
 // down in docs/conversions.md, and proven by testdata/golden.
 //
-// There is no I/O, no clock and no goroutine here. What this package makes
+// There is no I/O (but to look up a time zone that a text names), no clock and
+// no goroutine here. What this package makes
 // belongs to one goroutine at a time. Whatever the bytes are, nothing panics,
 // and the work is linear in them.
 package decode
