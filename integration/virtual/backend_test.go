@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	"shoal/be/classic"
 	"shoal/be/executor"
 	"shoal/be/feclient"
 	"shoal/be/probe"
@@ -110,38 +111,57 @@ func (b *backend) start(spec *backendv1.TaskSpec) (executor.Task, error) {
 		client.Close()
 		return nil, err
 	}
-	member := share.New(share.Config{Client: client, Group: spec.Load.GroupId, Topic: spec.Load.Topic, MemberID: spec.MemberId, Logger: b.w.log})
-	return &shareTask{
+	source, beat := b.source(spec, client)
+	return &loading{
 		Task: task.New(task.Config{
-			Spec: spec, Source: member, Writer: faultyWriter{b, writer}, Committer: faultyCommitter{b}, Runtime: task.Real{}, Logger: b.w.log.With("backend", b.host.name),
+			Spec: spec, Source: source, Writer: faultyWriter{b, writer}, Committer: faultyCommitter{b}, Runtime: task.Real{}, Logger: b.w.log.With("backend", b.host.name),
 			MaxBytes: 16 << 20, AppliedIndex: b.applied.Load, Blame: blame, Hooks: task.Hooks{AfterCommit: func(string) { b.w.faults.committed(b) }},
 		}),
-		client: client, member: member, closeWriter: closeWriter,
+		client: client, beat: beat, closeWriter: closeWriter,
 	}, nil
 }
 
+// source is where a task reads from, and what keeps it going meanwhile.
+func (b *backend) source(spec *backendv1.TaskSpec, client *kgo.Client) (task.Source, func(context.Context) error) {
+	if spec.Load.Mode == typesv1.RoutineLoad_MODE_SHARE_GROUP {
+		member := share.New(share.Config{Client: client, Group: spec.Load.GroupId, Topic: spec.Load.Topic, MemberID: spec.MemberId, Logger: b.w.log})
+		return member, member.Run
+	}
+	var starts []classic.Start
+	for _, p := range spec.Partitions {
+		id := source.PartitionID{TopicID: source.TopicID(p.TopicId), Partition: p.Partition}
+		starts = append(starts, classic.Start{PartitionID: id, Offset: p.Offset})
+	}
+	reader := classic.New(classic.Config{Client: client, Topic: spec.Load.Topic, Starts: starts, SkipExpired: spec.Load.SkipExpired, Logger: b.w.log})
+	return reader, func(context.Context) error { return nil }
+}
+
 func blame(err error) backendv1.TroubleKind {
-	if errors.Is(err, share.ErrNotAssigned) {
+	outOfRange := (*classic.OutOfRangeError)(nil)
+	switch {
+	case errors.Is(err, share.ErrNotAssigned):
 		return backendv1.TroubleKind_TROUBLE_KIND_UNSPECIFIED
+	case errors.As(err, &outOfRange):
+		return backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE
 	}
 	return backendv1.TroubleKind_TROUBLE_KIND_BROKER
 }
 
-// A shareTask is a task with the member that it reads by.
-type shareTask struct {
+// A loading is a task with what it reads and writes by.
+type loading struct {
 	*task.Task
 	client      *kgo.Client
-	member      *share.Member
+	beat        func(context.Context) error
 	closeWriter func() error
 }
 
 // Run implements executor.Task.
-func (t *shareTask) Run(ctx context.Context) error {
-	defer t.client.Close()
+func (l *loading) Run(ctx context.Context) error {
+	defer l.client.Close()
 	var g errgroup.Group
-	g.Go(func() error { return t.member.Run(context.WithoutCancel(ctx)) })
-	err := t.Task.Run(ctx)
-	return errors.Join(err, g.Wait(), t.closeWriter())
+	g.Go(func() error { return l.beat(context.WithoutCancel(ctx)) })
+	err := l.Task.Run(ctx)
+	return errors.Join(err, g.Wait(), l.closeWriter())
 }
 
 // Probe implements rpc.Prober.

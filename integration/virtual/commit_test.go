@@ -34,7 +34,7 @@ func every(n int) func() bool {
 // TestLostAnswers: of every third CommitTxn the answer is lost. The txn is
 // asked for again, and answered as it was the first time.
 func TestLostAnswers(t *testing.T) {
-	inWorld(t, 2, inMemory, func(w *world) {
+	inBothModes(t, 2, inMemory, func(w *world) {
 		lost := every(3)
 		w.faults.set(func(f *faults) { f.answer = func(*backend) bool { return lost() } })
 		w.createJob(6)
@@ -80,7 +80,7 @@ func TestSlowCommit(t *testing.T) {
 // TestSlowWrites: writing takes up to two thirds of the lock. What takes more
 // than half of it is given up and written again, smaller.
 func TestSlowWrites(t *testing.T) {
-	inWorld(t, 2, inMemory, func(w *world) {
+	inBothModes(t, 2, inMemory, func(w *world) {
 		n := 0
 		w.faults.set(func(f *faults) {
 			f.write = func(*backend) (time.Duration, error) {
@@ -98,7 +98,7 @@ func TestSlowWrites(t *testing.T) {
 
 // TestWarehouseRefuses: for a while nothing can be written.
 func TestWarehouseRefuses(t *testing.T) {
-	inWorld(t, 2, inMemory, func(w *world) {
+	inBothModes(t, 2, inMemory, func(w *world) {
 		full := errors.New("no space left")
 		w.createJob(6)
 		stop := w.producing(20)

@@ -38,7 +38,7 @@ func TestLoad(t *testing.T) {
 // TestPauseResume: a paused job loads nothing; released records come again at
 // once after RESUME, not after their lock.
 func TestPauseResume(t *testing.T) {
-	inWorld(t, 2, inMemory, func(w *world) {
+	inBothModes(t, 2, inMemory, func(w *world) {
 		w.createJob(6)
 		for range 5 {
 			stop := w.producing(50)
@@ -60,7 +60,7 @@ func TestPauseResume(t *testing.T) {
 // TestTransactions: of many transactions of one record a tenth is aborted. The
 // auditor has a backend prove what holds no record, and everything settles.
 func TestTransactions(t *testing.T) {
-	inWorld(t, 2, inMemory, func(w *world) {
+	inBothModes(t, 2, inMemory, func(w *world) {
 		producer := w.newProducer(kgo.TransactionalID("x"))
 		defer producer.Close()
 		w.createJob(6)

@@ -57,7 +57,7 @@ func (w *world) lastPoll(member string) time.Time {
 // TestFrontendRestarts: the frontend is closed and opened again on its folder
 // in the middle of the load.
 func TestFrontendRestarts(t *testing.T) {
-	inWorld(t, 2, inMemory, func(w *world) {
+	inBothModes(t, 2, inMemory, func(w *world) {
 		w.createJob(6)
 		stop := w.producing(20)
 		for range 6 {
@@ -105,7 +105,7 @@ func TestFrontendAway(t *testing.T) {
 		{"down for minutes", down, 5 * time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inWorld(t, 2, inMemory, func(w *world) {
+			inBothModes(t, 2, inMemory, func(w *world) {
 				w.createJob(6)
 				stop := w.producing(20)
 				time.Sleep(10 * time.Second)
@@ -122,7 +122,7 @@ func TestFrontendAway(t *testing.T) {
 // TestBackendKilled: processes die with records in hand, and others take over
 // at once.
 func TestBackendKilled(t *testing.T) {
-	inWorld(t, 3, inMemory, func(w *world) {
+	inBothModes(t, 3, inMemory, func(w *world) {
 		w.createJob(6)
 		stop := w.producing(20)
 		for round := range 6 {

@@ -37,7 +37,7 @@ func seeds() uint64 {
 func TestWeather(t *testing.T) {
 	for s := *seed; s < *seed+*runs; s++ {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
-			inWorld(t, 3, inMemory, func(w *world) {
+			inBothModes(t, 3, inMemory, func(w *world) {
 				w.createJob(6)
 				stop := w.producing(5)
 				weather := &weather{w: w, rng: rand.New(rand.NewPCG(s, 1)), tasks: rand.New(rand.NewPCG(s, 2))}
@@ -169,6 +169,9 @@ func (w *weather) refuse() {
 		{Keys: []kmsg.Key{kmsg.ShareFetch}, TopLevel: true, Err: kerr.InvalidShareSessionEpoch},
 		{Keys: []kmsg.Key{kmsg.ShareFetch}, Topic: topic, Err: kerr.NotLeaderForPartition},
 		{Keys: []kmsg.Key{kmsg.ShareFetch}, Topic: topic, Err: kerr.UnknownServerError},
+		{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.NotLeaderForPartition},
+		{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.OffsetOutOfRange},
+		{Keys: []kmsg.Key{kmsg.Fetch}, TopLevel: true, Err: kerr.UnknownServerError},
 		{Keys: []kmsg.Key{kmsg.ShareAcknowledge}, TopLevel: true, Err: kerr.ShareSessionNotFound},
 		{Keys: []kmsg.Key{kmsg.ShareAcknowledge}, Topic: topic, Err: kerr.InvalidRecordState},
 		{Keys: []kmsg.Key{kmsg.ShareGroupHeartbeat}, TopLevel: true, Err: kerr.UnknownMemberID},

@@ -41,6 +41,7 @@ const (
 type world struct {
 	t         *testing.T
 	log       *slog.Logger
+	mode      string // load_mode of the job
 	dir       string // of the frontend
 	network   *network
 	broker    *kfake.Cluster
@@ -90,6 +91,18 @@ func inWorld(t *testing.T, backends int, newStore func(*world) rowStore, test fu
 	t.Logf("%v of virtual time in %v", took.Round(time.Second), time.Since(began).Round(time.Millisecond))
 }
 
+// inBothModes runs a test in a world of share groups and in one of classic jobs.
+func inBothModes(t *testing.T, backends int, newStore func(*world) rowStore, test func(w *world)) {
+	for _, mode := range []string{"share_group", "classic"} {
+		t.Run(mode, func(t *testing.T) {
+			inWorld(t, backends, newStore, func(w *world) {
+				w.mode = mode
+				test(w)
+			})
+		})
+	}
+}
+
 // allAlive tells of a backend that the frontend has not heard.
 func (w *world) allAlive() error {
 	for _, s := range w.fe.registry.Backends() {
@@ -115,7 +128,7 @@ func newWorld(t *testing.T) *world {
 		return a
 	}
 	return &world{
-		t: t, dir: t.TempDir(), network: newNetwork(),
+		t: t, mode: "share_group", dir: t.TempDir(), network: newNetwork(),
 		log:    slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{ReplaceAttr: since})),
 		polled: map[string]poll{},
 	}
@@ -207,9 +220,9 @@ func (noRows) OK(uint64, string) {}
 // createJob begins the load with some tasks.
 func (w *world) createJob(tasks int) {
 	w.t.Helper()
-	w.sql(fmt.Sprintf(`CREATE ROUTINE LOAD d.j ON t PROPERTIES("load_mode"="share_group", "format"="json", "desired_concurrent_number"="%d")
+	w.sql(fmt.Sprintf(`CREATE ROUTINE LOAD d.j ON t PROPERTIES("load_mode"="%s", "format"="json", "desired_concurrent_number"="%d")
 		FROM KAFKA("kafka_broker_list"="%s", "kafka_topic"="%s", "property.kafka_default_offsets"="OFFSET_BEGINNING")`,
-		tasks, w.broker.ListenAddrs()[0], topic))
+		w.mode, tasks, w.broker.ListenAddrs()[0], topic))
 }
 
 // job is the job that createJob made.
