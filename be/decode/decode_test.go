@@ -94,6 +94,10 @@ func loadOf(t *testing.T, d *datadriven.TestData) *typesv1.RoutineLoad {
 			load.JsonRoot = value
 		case "strip_outer_array":
 			load.StripOuterArray = true
+		case "num_as_string":
+			load.NumAsString = true
+		case "fuzzy_parse":
+			load.FuzzyParse = true
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
