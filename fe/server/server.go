@@ -24,7 +24,9 @@ import (
 	"shoal/fe/backend"
 	"shoal/fe/coord"
 	"shoal/fe/credentials"
+	"shoal/fe/download"
 	"shoal/fe/kafka"
+	"shoal/fe/preview"
 	"shoal/fe/raftstore"
 	"shoal/fe/routineload"
 	"shoal/fe/rpc"
@@ -106,17 +108,17 @@ func (s *Server) assemble() {
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
 	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, rpcconn.DialOptions()...)
-	s.jobs = routineload.New(routineload.Config{
-		Store: s.store, Backends: s.registry, Kafka: kafka.NewPool(s.cfg.Logger, s.secrets.Open), Secrets: s.secrets, Logger: s.cfg.Logger,
-	})
+	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
+	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Secrets: s.secrets, Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)
 	s.nodes = &nodes{store: s.store, registry: s.registry, id: s.identity.FrontendID, started: started}
 	queries := coord.New(coord.Config{
 		Store: s.store, Backends: s.registry, Processes: s.processes, RoutineLoads: s.jobs.Rows, Version: told.Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
+		Topics: &preview.Reader{Kafka: brokers, Secrets: s.secrets, Backends: s.registry},
 	})
 	s.stmts = stmt.New(stmt.Config{
-		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Nodes: s.nodes, Processes: s.processes, Started: started,
+		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Download: download.Get, Nodes: s.nodes, Processes: s.processes, Started: started,
 	})
 }
 

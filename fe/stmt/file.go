@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"shoal/fe/download"
 	"shoal/fe/errno"
 	"shoal/fe/result"
 	"shoal/fe/session"
@@ -59,7 +58,7 @@ func (e *Executor) createFile(ctx context.Context, s *session.Session, stmt *ast
 	if e.file(db.Id, properties.catalog, stmt.File.Name) != nil {
 		return fileExists(stmt.File.Name)
 	}
-	content, err := fileContent(ctx, properties)
+	content, err := e.fileContent(ctx, properties)
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func md5Of(content []byte) string {
 }
 
 // fileContent is what the properties say that the file holds.
-func fileContent(ctx context.Context, f fileProperties) ([]byte, error) {
+func (e *Executor) fileContent(ctx context.Context, f fileProperties) ([]byte, error) {
 	switch {
 	case (f.url == "") == (f.content == ""):
 		return nil, errno.New(errno.Unknown, `CREATE FILE: give "url", where the file is, or "content", what is in it`)
@@ -101,7 +100,7 @@ func fileContent(ctx context.Context, f fileProperties) ([]byte, error) {
 	case f.content != "":
 		return []byte(f.content), nil
 	}
-	content, err := download.Get(ctx, f.url, catalog.MaxFileSize)
+	content, err := e.cfg.Download(ctx, f.url, catalog.MaxFileSize)
 	switch {
 	case err != nil:
 		return nil, errno.Wrap(errno.Unknown, err, `CREATE FILE: "url": %v`, err)

@@ -73,9 +73,11 @@ type Config struct {
 	Queries      Queries
 	RoutineLoads RoutineLoads
 	Secrets      *credentials.Keeper // seals files
-	Nodes        Nodes
-	Processes    *session.Processes
-	Started      time.Time // of the frontend
+	// Download is the content at a URL, of at most limit bytes (fe/download).
+	Download  func(ctx context.Context, address string, limit int64) ([]byte, error)
+	Nodes     Nodes
+	Processes *session.Processes
+	Started   time.Time // of the frontend
 }
 
 // Executor carries out statements.

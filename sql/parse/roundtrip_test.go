@@ -92,6 +92,8 @@ func FuzzParse(f *testing.F) {
 		`CREATE ROUTINE LOAD d.j ON t WITH MERGE COLUMNS TERMINATED BY '\x01', COLUMNS(a, b = f(a, "x")), PRECEDING FILTER a > 1, WHERE b IN (1), DELETE ON c,
 			ORDER BY s, TEMPORARY PARTITIONS (p, q) PROPERTIES("a" = "b") FROM KAFKA ("c" = "d") COMMENT 'e'`,
 		"ALTER ROUTINE LOAD FOR j PROPERTIES ('a'='b') FROM KAFKA ('x'='y')", "SHOW ROUTINE LOAD TASK WHERE JobName = 'x'", "KILL QUERY 7", "1e5 0x1f 1a `b` -- c",
+		"ALTER TABLE `a`.t ADD COLUMN (a INT KEY, b ARRAY<INT> NOT NULL DEFAULT 'x'), ADD COLUMN c INT FIRST, DROP COLUMN d, RENAME COLUMN e TO f, MODIFY COLUMN g BIGINT AFTER h, MODIFY COMMENT 'i'",
+		"ALTER DATABASE a RENAME b", "TRUNCATE TABLE t FORCE", "CREATE FILE 'a' IN b PROPERTIES ('catalog' = 'kafka', 'content' = 'c')", "DROP FILE 'a' FROM b PROPERTIES ('catalog' = 'kafka')", "SHOW FILE IN b",
 	} {
 		f.Add(seed)
 	}
