@@ -63,3 +63,16 @@ func TestHostileTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestLongKeys: a path may name a key of any length, and what is longer than
+// all of them costs little.
+func TestLongKeys(t *testing.T) {
+	long := strings.Repeat("k", 5000)
+	dec := newDecoder(t, twoColumns(), &typesv1.RoutineLoad{Format: typesv1.RoutineLoad_FORMAT_JSON, JsonPaths: []string{"$." + long, "$.b"}})
+	for _, key := range []string{long, strings.Repeat(`\u006b`, 5000)} {
+		rows, bad := decodeOne(dec, []byte(`{"`+strings.Repeat("x", 1<<20)+`":0,"`+key+`":1,"b":2}`))
+		if len(bad) != 0 || len(rows) != 1 || rows[0][0] != `"1"` || rows[0][1] != `"2"` {
+			t.Fatalf("%q, %+v", rows, bad)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 // found by the exact name first, else in any case; keys of paths are exact.
 type tree struct {
 	root    node
+	longest int // bytes that a wanted key takes at most, with escapes
 	pass    uint64
 	found   bool
 	scratch []byte
@@ -38,10 +39,8 @@ type keyAt struct {
 }
 
 const (
-	// maxSeen is how many keys of an object are remembered.
-	maxSeen = 256
-	// maxKey is more bytes than the name of a column takes, escapes included.
-	maxKey = 1024
+	maxSeen = 256  // keys of an object that are remembered
+	maxKey  = 1024 // bytes of one
 )
 
 // rank says how a key names a value. A higher rank beats a lower one.
@@ -57,7 +56,7 @@ const (
 func (t *tree) addNames(names []string, slots []int) {
 	for i, slot := range slots {
 		if slot >= 0 {
-			t.root.child(names[i]).slots = []int{slot}
+			t.child(&t.root, names[i]).slots = []int{slot}
 			t.root.names = append(t.root.names, names[i])
 		}
 	}
@@ -70,7 +69,7 @@ func (t *tree) addPath(path jsonpath.Path, slot int) {
 		if step.IsIndex {
 			n = n.element(step.Index)
 		} else {
-			n = n.child(step.Key)
+			n = t.child(n, step.Key)
 		}
 	}
 	if slot >= 0 {
@@ -78,7 +77,9 @@ func (t *tree) addPath(path jsonpath.Path, slot int) {
 	}
 }
 
-func (n *node) child(key string) *node {
+func (t *tree) child(n *node, key string) *node {
+	const escape = len(`\u0061`) // of a byte
+	t.longest = max(t.longest, escape*len(key))
 	if n.keys == nil {
 		n.keys = map[string]*node{}
 	}
@@ -204,11 +205,14 @@ func (t *tree) key(s *scanner, n *node, count, i int) (wanted *node, rank rank, 
 		}
 	}
 	raw, escaped, at := s.key(i)
-	if s.problem != "" || len(raw) > maxKey {
+	if s.problem != "" {
 		return nil, noName, at
 	}
-	wanted, rank = t.find(n, raw, escaped)
+	if len(raw) <= t.longest {
+		wanted, rank = t.find(n, raw, escaped)
+	}
 	switch {
+	case len(raw) > maxKey:
 	case count < len(n.seen):
 		n.seen[count] = keyAt{append(n.seen[count].key[:0], raw...), wanted, rank}
 	case count == len(n.seen) && count < maxSeen:
