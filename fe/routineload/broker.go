@@ -8,6 +8,7 @@ import (
 
 	"shoal/fe/kafka"
 	"shoal/fe/loaddef"
+	"shoal/fe/state"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
 )
@@ -29,12 +30,12 @@ func configure(ctx context.Context, client *kafka.Client, load *typesv1.RoutineL
 
 // checkBroker checks broker, topics and group, and resolves where a new job's
 // partitions begin.
-func checkBroker(ctx context.Context, client *kafka.Client, def *loaddef.Definition) ([]*raftlogv1.LedgerStart, error) {
+func (m *Manager) checkBroker(ctx context.Context, client *kafka.Client, def *loaddef.Definition) ([]*raftlogv1.LedgerStart, error) {
 	topic, err := checkTopics(ctx, client, def)
 	if err != nil {
 		return nil, err
 	}
-	starts, err := begin(ctx, client, def, topic)
+	starts, err := m.begin(ctx, client, def, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func checkAll(def *loaddef.Definition, topic kafka.Topic) error {
 
 // begin is where a new job begins: where the user's group is, if it is anywhere
 // and nothing else was asked for, or where the statement says.
-func begin(ctx context.Context, client *kafka.Client, def *loaddef.Definition, topic kafka.Topic) ([]*raftlogv1.LedgerStart, error) {
+func (m *Manager) begin(ctx context.Context, client *kafka.Client, def *loaddef.Definition, topic kafka.Topic) ([]*raftlogv1.LedgerStart, error) {
 	if isShare(def.Load) && def.Load.GroupIdGiven {
 		members, err := client.Members(ctx, def.Load.GroupId)
 		if err != nil {
@@ -105,7 +106,7 @@ func begin(ctx context.Context, client *kafka.Client, def *loaddef.Definition, t
 		}
 	}
 	if def.Adopt {
-		offsets, err := adopted(ctx, client, def.Load)
+		offsets, err := m.adopted(ctx, client, def.Load, topic)
 		if err != nil {
 			return nil, err
 		}
@@ -116,9 +117,10 @@ func begin(ctx context.Context, client *kafka.Client, def *loaddef.Definition, t
 	return resolve(ctx, client, def, topic)
 }
 
-// adopted is where the user's share group stands. A group reads partitions that
-// it has no offset of from 0.
-func adopted(ctx context.Context, client *kafka.Client, load *typesv1.RoutineLoad) (map[int32]int64, error) {
+// adopted is where the user's share group stands: its start as the broker has
+// it, which trails the truth by one write, or what a former job with this group
+// had settled. A group reads partitions that it has no offset of from 0.
+func (m *Manager) adopted(ctx context.Context, client *kafka.Client, load *typesv1.RoutineLoad, topic kafka.Topic) (map[int32]int64, error) {
 	positions, err := client.Positions(ctx, load.GroupId, load.Topic)
 	if err != nil {
 		return nil, err
@@ -129,6 +131,18 @@ func adopted(ctx context.Context, client *kafka.Client, load *typesv1.RoutineLoa
 			offsets[p] = position.Start
 		}
 	}
+	m.cfg.Store.View(func(st *state.State) {
+		for _, former := range st.Jobs() {
+			if !isShare(former.Load) || former.Load.GroupId != load.GroupId {
+				continue
+			}
+			for _, l := range st.Ledgers(former.Id) {
+				if start, ok := offsets[l.Partition]; ok && kafka.TopicID(l.TopicID) == topic.ID {
+					offsets[l.Partition] = max(start, l.Settled)
+				}
+			}
+		}
+	})
 	return offsets, nil
 }
 

@@ -55,7 +55,7 @@ func (m *Manager) Create(ctx context.Context, s *session.Session, stmt *ast.Crea
 		return brokerError("Failed to create the routine load job", err)
 	}
 	defer client.Close()
-	starts, err := checkBroker(ctx, client, def)
+	starts, err := m.checkBroker(ctx, client, def)
 	if err != nil {
 		return brokerError("Failed to create the routine load job", err)
 	}
