@@ -14,6 +14,7 @@ package coord
 import (
 	"context"
 	"errors"
+	"time"
 
 	"shoal/fe/errno"
 	"shoal/fe/result"
@@ -21,6 +22,7 @@ import (
 	"shoal/fe/state"
 	"shoal/internal/engine"
 	backendv1 "shoal/proto/backend/v1"
+	"shoal/sql/rewrite"
 )
 
 // Store is the replicated state.
@@ -32,6 +34,12 @@ type Backends interface {
 	Pick() (backendv1.BackendServiceClient, error)
 }
 
+// Topics reads records of topics, as rows of preview.Schema. Files are those of
+// a database, 0 for none.
+type Topics interface {
+	Read(ctx context.Context, database uint64, topic *rewrite.Topic, zone *time.Location) ([][]*string, error)
+}
+
 // Config is what a Coordinator needs.
 type Config struct {
 	Store     Store
@@ -40,6 +48,7 @@ type Config struct {
 	Processes *session.Processes
 	// RoutineLoads makes the rows of information_schema.routine_load_jobs.
 	RoutineLoads func(*session.Session) [][]result.Cell
+	Topics       Topics // for kafka(…)
 	Version      string // what VERSION() says
 }
 
@@ -53,6 +62,9 @@ func New(cfg Config) *Coordinator { return &Coordinator{cfg} }
 func (c *Coordinator) Query(ctx context.Context, s *session.Session, text string, w result.Writer) error {
 	p, err := c.plan(s, text)
 	if err != nil {
+		return err
+	}
+	if err := c.readTopic(ctx, s, p); err != nil {
 		return err
 	}
 	return c.run(ctx, p, w)

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"shoal/fe/errno"
 	"shoal/fe/infoschema"
 	"shoal/fe/literal"
+	"shoal/fe/preview"
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
@@ -30,6 +32,7 @@ type plan struct {
 	local        []engine.Table // the same tables, when no backend is needed
 	needsBackend bool
 	jobs         [][]result.Cell // of information_schema, if the query asks
+	topic        *rewrite.Topic  // kafka(…), if the query has it
 	// What to say if the engine cannot parse the query, nil if it should.
 	syntax *parse.SyntaxError
 }
@@ -37,11 +40,15 @@ type plan struct {
 // plan rewrites a query and resolves its tables at one version of the state.
 func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 	zone := timeZone(s)
+	text, topic, err := rewrite.TakeTopic(text)
+	if err != nil {
+		return nil, fromRewriter(err)
+	}
 	rewritten, err := rewriteSelect(text, c.rewriteSession(s, zone))
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}, syntax: rewritten.Foreign}
+	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}, syntax: rewritten.Foreign, topic: topic}
 	if slices.ContainsFunc(rewritten.Tables, isJobs) {
 		p.jobs = c.cfg.RoutineLoads(s) // before the state is held, which it reads by itself
 	}
@@ -64,8 +71,11 @@ func isJobs(name ast.Name) bool {
 
 // resolve adds the table that a query names to its plan.
 func (c *Coordinator) resolve(st *state.State, s *session.Session, p *plan, name ast.Name) error {
-	if strings.EqualFold(name.DB, infoschema.Schema) {
+	switch {
+	case strings.EqualFold(name.DB, infoschema.Schema):
 		return c.resolveInformationSchema(st, s, p, name)
+	case name == rewrite.TopicTable:
+		return p.add(name, preview.Schema(), nil, nil)
 	}
 	db := st.Database(name.DB)
 	switch {
@@ -110,6 +120,25 @@ func (c *Coordinator) resolveInformationSchema(st *state.State, s *session.Sessi
 	return p.add(name, table.Schema(), nil, table.Rows(c.picture(st, s, p.jobs)))
 }
 
+// readTopic reads the rows of kafka(…), if the query has it.
+func (c *Coordinator) readTopic(ctx context.Context, s *session.Session, p *plan) error {
+	if p.topic == nil {
+		return nil
+	}
+	var database uint64
+	c.cfg.Store.View(func(st *state.State) { database = st.Database(s.DB).GetId() })
+	rows, err := c.cfg.Topics.Read(ctx, database, p.topic, s.Location())
+	if err != nil {
+		return err
+	}
+	for i, t := range p.request.Tables {
+		if t.Db == rewrite.TopicTable.DB {
+			t.Rows, p.local[i].Rows = inline(rows)
+		}
+	}
+	return nil
+}
+
 // picture is what information_schema shows.
 func (c *Coordinator) picture(st *state.State, s *session.Session, jobs [][]result.Cell) *infoschema.Catalog {
 	out := &infoschema.Catalog{Databases: infoschema.Databases(st), RoutineLoads: jobs}
@@ -128,12 +157,21 @@ func (c *Coordinator) picture(st *state.State, s *session.Session, jobs [][]resu
 
 // add adds a table in both forms: for a backend, and for the engine here.
 func (p *plan) add(name ast.Name, schema *typesv1.Schema, paths []string, rows [][]infoschema.Cell) error {
-	remote := &backendv1.QueryTable{Db: name.DB, Name: name.Name, Schema: schema, Paths: paths}
 	columns, err := engine.Columns(schema)
 	if err != nil {
 		return err
 	}
+	remote := &backendv1.QueryTable{Db: name.DB, Name: name.Name, Schema: schema, Paths: paths}
 	local := engine.Table{DB: name.DB, Name: name.Name, Columns: columns}
+	remote.Rows, local.Rows = inline(rows)
+	p.request.Tables = append(p.request.Tables, remote)
+	p.local = append(p.local, local)
+	p.needsBackend = p.needsBackend || len(paths) > 0
+	return nil
+}
+
+// inline is rows in both forms.
+func inline(rows [][]infoschema.Cell) (remote []*backendv1.InlineRow, local [][][]byte) {
 	for _, row := range rows {
 		cells := make([]*backendv1.Cell, len(row))
 		texts := make([][]byte, len(row))
@@ -144,13 +182,10 @@ func (p *plan) add(name ast.Name, schema *typesv1.Schema, paths []string, rows [
 				cells[i].Value = texts[i]
 			}
 		}
-		remote.Rows = append(remote.Rows, &backendv1.InlineRow{Cells: cells})
-		local.Rows = append(local.Rows, texts)
+		remote = append(remote, &backendv1.InlineRow{Cells: cells})
+		local = append(local, texts)
 	}
-	p.request.Tables = append(p.request.Tables, remote)
-	p.local = append(p.local, local)
-	p.needsBackend = p.needsBackend || len(paths) > 0
-	return nil
+	return remote, local
 }
 
 // timeZone is the session's, "" for the server's own, which is UTC.

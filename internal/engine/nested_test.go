@@ -106,3 +106,13 @@ func TestNestedRows(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsWithNUL holds that every text can come with a request.
+func TestRowsWithNUL(t *testing.T) {
+	table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{column(t, "s", 1, "STRING"), column(t, "m", 2, "MAP<STRING,STRING>")},
+		Rows: [][][]byte{{[]byte("a\x00'b"), []byte(`{"k":"\u0000"}`)}}}
+	got, err := ask(t.Context(), engine.Request{SQL: `SELECT s, strlen(s), m['k'] FROM "db:d"."t"`, Tables: []engine.Table{table}})
+	if err != nil || fmt.Sprint(got.rows) != "[a\x00'b|4|\x00]" {
+		t.Errorf("got %q, %v", got.rows, err)
+	}
+}

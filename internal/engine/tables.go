@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -84,7 +85,7 @@ func literals(rows [][][]byte, columns []Column) string {
 				b.WriteString("NULL")
 				continue
 			}
-			text := duckdb.QuoteString(string(row[j]))
+			text := literal(row[j])
 			if c.Type.IsNested() {
 				text = "CAST(CAST(" + text + " AS JSON) AS " + c.Type.DuckDB() + ")"
 			}
@@ -93,4 +94,12 @@ func literals(rows [][][]byte, columns []Column) string {
 		b.WriteByte(')')
 	}
 	return b.String()
+}
+
+// literal spells a text. A statement cannot have the character NUL.
+func literal(text []byte) string {
+	if bytes.IndexByte(text, 0) >= 0 {
+		return fmt.Sprintf("decode(unhex('%X'))", text)
+	}
+	return duckdb.QuoteString(string(text))
 }
