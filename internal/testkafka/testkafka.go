@@ -247,3 +247,17 @@ func legal(name string) string {
 	}, name)
 	return name[:min(len(name), 200)]
 }
+
+// Denials is how many requests the brokers have refused for want of rights,
+// according to their logs.
+func (b *Broker) Denials(tb testing.TB) (n int) {
+	tb.Helper()
+	for node := range b.nodes {
+		text, err := os.ReadFile(filepath.Join(b.dir, fmt.Sprintf("node-%d", node+1), "log"))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		n += strings.Count(string(text), " is Denied operation ")
+	}
+	return n
+}
