@@ -217,6 +217,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"default offset number", "", "", `, "property.kafka_default_offsets"="5"`, errno.Unknown, "'5' is none of OFFSET_BEGINNING"},
 		{"default offsets twice", "", "", `, "property.kafka_default_offsets"="OFFSET_END", "kafka_default_offsets"="OFFSET_BEGINNING"`, errno.Unknown, "given twice"},
 		{"group", "", "", `, "property.group.id"=" "`, errno.Unknown, "group.id"},
+		{"a secret as it is shown", "", "", `, "property.sasl.password"="******"`, errno.Unknown, "write the secret"},
 		{"partition number", "", "", `, "kafka_partitions"="0,-1"`, errno.Unknown, "'-1'"},
 		{"partition text", "", "", `, "kafka_partitions"="a"`, errno.Unknown, "Invalid kafka partition: 'a'"},
 		{"partition twice", "", "", `, "kafka_partitions"="1,1"`, errno.Unknown, "partition 1 twice"},

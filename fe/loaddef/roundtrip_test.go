@@ -32,20 +32,31 @@ func TestShowCreateRoundTrip(t *testing.T) {
 
 func checkRoundTrip(t *rapid.T, mode string) {
 	stmt := reparsed(t, drawJob(t, mode))
-	target := odd
-	if stmt.Table == "" {
-		target = nil
-	}
-	made, err := Create(stmt, target, rapid.SampledFrom([]string{"SYSTEM", "+05:30", "Asia/Shanghai"}).Draw(t, "session's zone"))
+	made, err := Create(stmt, targetOf(stmt), rapid.SampledFrom([]string{"SYSTEM", "+05:30", "Asia/Shanghai"}).Draw(t, "session's zone"))
 	if err != nil {
 		t.Fatalf("%v, for\n%s", err, stmt)
 	}
+	checkShown(t, stmt, made)
+}
+
+// targetOf is what a statement loads into.
+func targetOf(stmt *ast.CreateRoutineLoad) *Target {
+	if stmt.Table == "" {
+		return nil
+	}
+	return odd
+}
+
+type failer interface{ Fatalf(string, ...any) }
+
+// checkShown makes the job again of the statement that is shown of it.
+func checkShown(t failer, stmt *ast.CreateRoutineLoad, made *Definition) {
 	printed := Statement(stmt.Job, stmt.Table, made.Load, stmt.Comment)
 	second := reparsed(t, printed)
 	if second.Job != stmt.Job || second.Table != stmt.Table || second.Comment != stmt.Comment {
 		t.Fatalf("job, table or comment of\n%s\nare not those of\n%s", second, stmt)
 	}
-	remade, err := Create(second, target, "America/New_York")
+	remade, err := Create(second, targetOf(second), "America/New_York")
 	if err != nil {
 		t.Fatalf("%v, for\n%s", err, printed)
 	}
@@ -54,7 +65,34 @@ func checkRoundTrip(t *rapid.T, mode string) {
 	}
 }
 
-func reparsed(t *rapid.T, stmt *ast.CreateRoutineLoad) *ast.CreateRoutineLoad {
+// FuzzCreate holds that no statement makes Create panic, and that whatever job
+// it makes is made again by the statement that is shown.
+func FuzzCreate(f *testing.F) {
+	for _, seed := range []string{
+		"COLUMNS TERMINATED BY '\\x01', COLUMNS(id, x, größe = upper(x)), WHERE id > 1 PROPERTIES('enclose'='\"', 'timezone'='+05:30') FROM KAFKA('kafka_broker_list'='b:1', 'kafka_topic'='t')",
+		"PROPERTIES('format'='json', 'jsonpaths'='[\"$.a\"]', 'load_mode'='share_group') FROM KAFKA('kafka_broker_list'='b:1,c:2', 'kafka_topic'='t', 'kafka_partitions'='1,0', 'kafka_offsets'='5,OFFSET_END')",
+		"PRECEDING FILTER id = '1', PARTITION(order) FROM KAFKA('kafka_broker_list'='b:1', 'kafka_topic'='t', 'property.kafka_default_offsets'='2026-01-01 00:00:00')",
+	} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, table bool) {
+		begin := "CREATE ROUTINE LOAD j "
+		if table {
+			begin += "ON `order` "
+		}
+		parsed, err := parse.Parse(begin + text)
+		stmt, ok := parsed.(*ast.CreateRoutineLoad)
+		if err != nil || !ok {
+			return
+		}
+		if made, err := Create(stmt, targetOf(stmt), "SYSTEM"); err == nil {
+			checkShown(t, stmt, made)
+		}
+	})
+}
+
+func reparsed(t failer, stmt *ast.CreateRoutineLoad) *ast.CreateRoutineLoad {
 	again, err := parse.Parse(stmt.String())
 	if err != nil {
 		t.Fatalf("%v, for\n%s", err, stmt)

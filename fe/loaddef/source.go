@@ -84,6 +84,9 @@ func (d *Definition) readSourceProperty(s *source, written, value string) error 
 		return sourceProperties[i].read(d, s, value)
 	}
 	if name, ok := strings.CutPrefix(key, "property."); ok {
+		if value == hidden && clientprops.IsSecret(name) {
+			return refuse("%s: %s stands for a secret that was not shown; write the secret, or a reference to it", written, hidden)
+		}
 		d.Load.CustomProperties[name] = value
 		return nil
 	}
