@@ -48,7 +48,7 @@ func (d *Definition) readClauses(clauses *ast.LoadProperties, target *Target) er
 	if clauses.Where != nil {
 		d.Load.Where = clauses.Where.Text
 	}
-	return d.readPartitions(clauses.Partitions)
+	return readPartitions(clauses.Partitions, target)
 }
 
 // onlyWithTable refuses a clause in a multi-table job.
@@ -56,18 +56,22 @@ func onlyWithTable(clause string) error {
 	return refuse("%s is for jobs of one table; this one has no ON, so that each message names its table", clause)
 }
 
-// readPartitions reads PARTITION. Tables have no partitions but, as in Doris,
-// one of the table's own name, which checkFit looks at.
-func (d *Definition) readPartitions(partitions *ast.Partitions) error {
+// readPartitions checks PARTITION. A table has no partition but, as in Doris, one
+// of its own name, which is all of it; so nothing need be kept.
+func readPartitions(partitions *ast.Partitions, target *Target) error {
 	switch {
 	case partitions == nil:
 		return nil
 	case partitions.Temporary:
 		return unsupported("TEMPORARY PARTITION is not supported yet: tables have no partitions")
-	case d.Load.MultiTable:
+	case target == nil:
 		return onlyWithTable("PARTITION")
 	}
-	d.Load.TablePartitions = partitions.Names
+	for _, name := range partitions.Names {
+		if !strings.EqualFold(name, target.Table) {
+			return refuse("Unknown partition '%s' in table '%s': a table has one partition, of its own name", name, target.Table)
+		}
+	}
 	return nil
 }
 

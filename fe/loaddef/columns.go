@@ -76,11 +76,6 @@ func (d *Definition) checkFit(target *Target) error {
 	if target == nil {
 		return nil
 	}
-	for _, name := range d.Load.TablePartitions {
-		if !strings.EqualFold(name, target.Table) {
-			return refuse("Unknown partition '%s' in table '%s': a table has one partition, of its own name", name, target.Table)
-		}
-	}
 	used, err := d.checkMapping(target)
 	if err == nil {
 		d.noteSpelling(target, used)

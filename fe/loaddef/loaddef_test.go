@@ -102,7 +102,7 @@ func TestCreate(t *testing.T) {
 			l.LoadColumns = []*typesv1.LoadColumn{{Name: "id"}, {Name: "at"}, {Name: "at", Expr: "from_unixtime(at)"}}
 		}},
 		{"filters", "PRECEDING FILTER id > 1, WHERE Name = 'x', PARTITION(Orders)", "", "", func(l *typesv1.RoutineLoad) {
-			l.PrecedingFilter, l.Where, l.TablePartitions = "id > 1", "Name = 'x'", []string{"Orders"}
+			l.PrecedingFilter, l.Where = "id > 1", "Name = 'x'"
 		}},
 		{"append", "WITH APPEND", "", "", func(*typesv1.RoutineLoad) {}},
 		{"out of range", "", `"out_of_range"="skip", "dead_letter_topic"="bad"`, "", func(l *typesv1.RoutineLoad) { l.SkipExpired, l.DeadLetterTopic = true, "bad" }},

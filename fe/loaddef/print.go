@@ -41,9 +41,6 @@ func clauses(load *typesv1.RoutineLoad) ast.LoadProperties {
 		out.Columns = append(out.Columns, ast.LoadColumn{Name: c.Name, Expr: expression(c.Expr)})
 	}
 	out.PrecedingFilter, out.Where = expression(load.PrecedingFilter), expression(load.Where)
-	if len(load.TablePartitions) > 0 {
-		out.Partitions = &ast.Partitions{Names: load.TablePartitions}
-	}
 	return out
 }
 

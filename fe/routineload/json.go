@@ -35,7 +35,7 @@ func object(v any) string {
 func jobProperty(job *raftlogv1.Job) string {
 	load := job.Load
 	properties := map[string]string{
-		"partitions": orAll(strings.Join(load.TablePartitions, ",")), "columnToColumnExpr": orAll(loaddef.Columns(load)),
+		"partitions": "*", "columnToColumnExpr": orAll(loaddef.Columns(load)),
 		"precedingFilter": orAll(load.PrecedingFilter), "whereExpr": orAll(load.Where),
 		"delete": "*", "sequence_col": "*", "merge_type": "APPEND",
 	}

@@ -682,8 +682,6 @@ type RoutineLoad struct {
 	// first is over source fields, the second over the table's columns.
 	PrecedingFilter string `protobuf:"bytes,21,opt,name=preceding_filter,json=precedingFilter,proto3" json:"preceding_filter,omitempty"`
 	Where           string `protobuf:"bytes,22,opt,name=where,proto3" json:"where,omitempty"`
-	// Names of PARTITION(...).
-	TablePartitions []string `protobuf:"bytes,23,rep,name=table_partitions,json=tablePartitions,proto3" json:"table_partitions,omitempty"`
 	// CSV: one byte each, empty for none.
 	Enclose          string `protobuf:"bytes,24,opt,name=enclose,proto3" json:"enclose,omitempty"`
 	Escape           string `protobuf:"bytes,25,opt,name=escape,proto3" json:"escape,omitempty"`
@@ -902,13 +900,6 @@ func (x *RoutineLoad) GetWhere() string {
 		return x.Where
 	}
 	return ""
-}
-
-func (x *RoutineLoad) GetTablePartitions() []string {
-	if x != nil {
-		return x.TablePartitions
-	}
-	return nil
 }
 
 func (x *RoutineLoad) GetEnclose() string {
@@ -1147,7 +1138,7 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x10_initial_default\"T\n" +
 	"\x06Schema\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x120\n" +
-	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\x94\x10\n" +
+	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\xef\x0f\n" +
 	"\vRoutineLoad\x124\n" +
 	"\x04mode\x18\x01 \x01(\x0e2 .shoal.types.v1.RoutineLoad.ModeR\x04mode\x12:\n" +
 	"\x06format\x18\x02 \x01(\x0e2\".shoal.types.v1.RoutineLoad.FormatR\x06format\x12)\n" +
@@ -1172,8 +1163,7 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x0ejob_properties\x18\x13 \x03(\v2..shoal.types.v1.RoutineLoad.JobPropertiesEntryR\rjobProperties\x12=\n" +
 	"\fload_columns\x18\x14 \x03(\v2\x1a.shoal.types.v1.LoadColumnR\vloadColumns\x12)\n" +
 	"\x10preceding_filter\x18\x15 \x01(\tR\x0fprecedingFilter\x12\x14\n" +
-	"\x05where\x18\x16 \x01(\tR\x05where\x12)\n" +
-	"\x10table_partitions\x18\x17 \x03(\tR\x0ftablePartitions\x12\x18\n" +
+	"\x05where\x18\x16 \x01(\tR\x05where\x12\x18\n" +
 	"\aenclose\x18\x18 \x01(\tR\aenclose\x12\x16\n" +
 	"\x06escape\x18\x19 \x01(\tR\x06escape\x12,\n" +
 	"\x12trim_double_quotes\x18\x1a \x01(\bR\x10trimDoubleQuotes\x12-\n" +
@@ -1210,7 +1200,7 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"FORMAT_CSV\x10\x01\x12\x0f\n" +
-	"\vFORMAT_JSON\x10\x02\"4\n" +
+	"\vFORMAT_JSON\x10\x02J\x04\b\x17\x10\x18\"4\n" +
 	"\n" +
 	"LoadColumn\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
