@@ -99,7 +99,7 @@ func (c *Coordinator) run(ctx context.Context, p *plan, w result.Writer) error {
 	}
 	err := run(ctx, p, w)
 	if p.syntax != nil && errors.Is(err, errno.Syntax) {
-		return errno.New(errno.Syntax, "%s", p.syntax.Error())
+		return p.syntax
 	}
 	return err
 }

@@ -24,7 +24,7 @@ func (c *Coordinator) Filter(ctx context.Context, s *session.Session, t *result.
 	zone := timeZone(s)
 	where, err := rewrite.Expression(condition, c.rewriteSession(s, zone))
 	if err != nil {
-		return fromRewriter(err)
+		return fromRewriter(condition, err)
 	}
 	if len(where.Tables) > 0 {
 		return errno.New(errno.NotSupportedYet, "the WHERE of SHOW cannot read other tables")

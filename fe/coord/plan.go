@@ -34,7 +34,7 @@ type plan struct {
 	jobs         [][]result.Cell // of information_schema, if the query asks
 	topic        *rewrite.Topic  // kafka(…), if the query has it
 	// What to say if the engine cannot parse the query, nil if it should.
-	syntax *parse.SyntaxError
+	syntax error
 }
 
 // plan rewrites a query and resolves its tables at one version of the state.
@@ -42,13 +42,16 @@ func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 	zone := timeZone(s)
 	text, topic, err := rewrite.TakeTopic(text)
 	if err != nil {
-		return nil, fromRewriter(err)
+		return nil, fromRewriter(text, err)
 	}
-	rewritten, err := rewriteSelect(text, c.rewriteSession(s, zone))
+	rewritten, err := rewrite.Select(text, c.rewriteSession(s, zone))
 	if err != nil {
-		return nil, err
+		return nil, fromRewriter(text, err)
 	}
-	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}, syntax: rewritten.Foreign, topic: topic}
+	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}, topic: topic}
+	if rewritten.Foreign != nil {
+		p.syntax = fromRewriter(text, rewritten.Foreign)
+	}
 	if slices.ContainsFunc(rewritten.Tables, isJobs) {
 		p.jobs = c.cfg.RoutineLoads(s) // before the state is held, which it reads by itself
 	}
@@ -253,18 +256,15 @@ func plain(v literal.Value) any {
 	return v.Text()
 }
 
-// rewriteSelect rewrites a query; its errors have MySQL's numbers.
-func rewriteSelect(text string, s *rewrite.Session) (rewrite.Result, error) {
-	rewritten, err := rewrite.Select(text, s)
-	return rewritten, fromRewriter(err)
-}
-
-// fromRewriter gives an error of the rewriter its MySQL number.
-func fromRewriter(err error) error {
+// fromRewriter gives an error of the rewriter its MySQL number. What follows a
+// fault of the syntax is quoted, unless it might be a secret.
+func fromRewriter(text string, err error) error {
 	var syntax *parse.SyntaxError
 	var unsupported *rewrite.Unsupported
 	var noDatabase *rewrite.NoDatabase
 	switch {
+	case errors.As(err, &syntax) && literal.HideSecrets(text) != text:
+		return errno.New(errno.Syntax, "You have an error in your SQL syntax; %s at line %d (not quoted, for the query has a password)", strings.TrimRight(syntax.Msg, ","), syntax.Line)
 	case errors.As(err, &syntax):
 		return errno.New(errno.Syntax, "%s", syntax.Error())
 	case errors.As(err, &unsupported):

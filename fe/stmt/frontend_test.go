@@ -13,6 +13,7 @@ import (
 	"shoal/fe/coord"
 	"shoal/fe/credentials"
 	"shoal/fe/download"
+	"shoal/fe/loaddef"
 	"shoal/fe/result"
 	"shoal/fe/seal"
 	"shoal/fe/session"
@@ -20,6 +21,7 @@ import (
 	"shoal/fe/stmt"
 	"shoal/internal/engine"
 	raftlogv1 "shoal/proto/raftlog/v1"
+	"shoal/sql/rewrite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,6 +51,7 @@ func newFrontend(t testing.TB) *frontend {
 	queries := coord.New(coord.Config{
 		Store: f.store, Backends: f.backend, Processes: f.processes, RoutineLoads: f.jobs.Rows, Version: f.globals.Server().Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}),
+		Topics: oneTopic{},
 	})
 	f.secrets = credentials.New(f.store, seal.New(t.TempDir()))
 	if err := f.secrets.Unlock(); err != nil {
@@ -76,6 +79,22 @@ func (f *frontend) connect() *session.Session {
 	process.Identify("root")
 	process.Sleep("")
 	return session.New(process.ID(), "root", "127.0.0.1", f.globals)
+}
+
+// oneTopic is a broker's topic of two records. (The way to a real one is tested
+// by integration.)
+type oneTopic struct{}
+
+func (oneTopic) Read(_ context.Context, _ uint64, topic *rewrite.Topic, zone *time.Location) ([][]*string, error) {
+	if _, err := loaddef.ReadTopic(topic.Properties, zone); err != nil {
+		return nil, err
+	}
+	cell := func(s string) *string { return &s }
+	rows := [][]*string{
+		{cell("t"), cell("0"), cell("7"), cell("2026-01-31 12:00:00.000"), cell("k"), cell(`{"id":1}`), cell(`{"trace":"t-1"}`)},
+		{cell("t"), cell("1"), cell("0"), cell("2026-01-31 12:00:01.500"), nil, nil, cell("{}")},
+	}
+	return rows[:min(topic.Records, len(rows))], nil
 }
 
 // memoryStore is the state with a log that is only counted.

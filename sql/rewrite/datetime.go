@@ -108,7 +108,7 @@ func (p *printer) fromUnixtime(n *tidb.FuncCallExpr) string {
 // since1970 prints the time in the zone after a number of units, each of so
 // many microseconds.
 func (p *printer) since1970(number string, micros int) string {
-	return toZone(fmt.Sprintf("make_timestamp(TRY_CAST(round(%s * %d) AS BIGINT))", number, micros), p.zone())
+	return toZone(fmt.Sprintf("make_timestamp(TRY_CAST(round(%s * CAST(%d AS BIGINT)) AS BIGINT))", number, micros), p.zone())
 }
 
 // unixTimestamp counts the seconds from 1970 to a time in the zone, or to now.
