@@ -322,6 +322,15 @@ func (r *Registry) DeliverDeadLetters(ctx context.Context, req *backendv1.Delive
 	return client.DeliverDeadLetters(ctx, req)
 }
 
+// DryRun has some backend take records through a mapping.
+func (r *Registry) DryRun(ctx context.Context, req *backendv1.DryRunRequest) (*backendv1.DryRunResponse, error) {
+	client, err := r.Pick()
+	if err != nil {
+		return nil, err
+	}
+	return client.DryRun(ctx, req)
+}
+
 func (r *Registry) leadership() *backendv1.Leadership {
 	r.mu.Lock()
 	defer r.mu.Unlock()

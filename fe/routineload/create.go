@@ -33,45 +33,61 @@ const (
 // in share mode with its group set up and pinned; if that fails nothing is left
 // of the job, and the error says why.
 func (m *Manager) Create(ctx context.Context, s *session.Session, stmt *ast.CreateRoutineLoad) error {
-	db, table, err := m.target(s, stmt)
-	if err != nil {
-		return err
-	}
-	def, err := loaddef.Create(stmt, target(table), s.Location().String())
-	if err != nil {
-		return err
-	}
-	if err := m.checkFree(db, stmt.Job.Name); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	// From here on the secrets are sealed: nothing of the job is stored before.
-	if def.Load, err = m.cfg.Secrets.Seal(def.Load); err != nil {
-		return brokerError("Failed to create the routine load job", err)
-	}
-	client, err := m.cfg.Kafka.Dial(db.Id, def.Load)
+	c, err := m.check(ctx, s, stmt)
 	if err != nil {
-		return brokerError("Failed to create the routine load job", err)
+		return err
 	}
-	defer client.Close()
-	starts, err := m.checkBroker(ctx, client, def)
-	if err != nil {
-		return brokerError("Failed to create the routine load job", err)
-	}
+	defer c.client.Close()
 	id, err := m.record(ctx, &raftlogv1.Job{
-		DatabaseId: db.Id, Name: stmt.Job.Name, TableId: table.GetId(), Load: def.Load, User: s.User, Comment: stmt.Comment, Starts: starts,
+		DatabaseId: c.db.Id, Name: stmt.Job.Name, TableId: c.table.GetId(), Load: c.def.Load, User: s.User, Comment: stmt.Comment, Starts: c.starts,
 	})
 	if err != nil {
-		return createError(err, stmt, db)
+		return createError(err, stmt, c.db)
 	}
-	if err := m.start(ctx, client, id); err != nil {
+	if err := m.start(ctx, c.client, id); err != nil {
 		m.undo(ctx, id)
 		return brokerError("Routine load job "+stmt.Job.Name+" could not be started", err)
 	}
-	warn(s, def)
+	warn(s, c.def)
 	m.planSoon()
 	return nil
+}
+
+// checked is a new job that nothing speaks against.
+type checked struct {
+	db     *raftlogv1.Database
+	table  *raftlogv1.Table // nil for all tables
+	def    *loaddef.Definition
+	client *kafka.Client // of its brokers
+	starts []*raftlogv1.LedgerStart
+}
+
+// check checks a statement against state and broker. The caller closes the
+// client.
+func (m *Manager) check(ctx context.Context, s *session.Session, stmt *ast.CreateRoutineLoad) (c checked, err error) {
+	if c.db, c.table, err = m.target(s, stmt); err != nil {
+		return c, err
+	}
+	if c.def, err = loaddef.Create(stmt, target(c.table), s.Location().String()); err != nil {
+		return c, err
+	}
+	if err = m.checkFree(c.db, stmt.Job.Name); err != nil {
+		return c, err
+	}
+	// From here on the secrets are sealed: nothing of the job is stored before.
+	if c.def.Load, err = m.cfg.Secrets.Seal(c.def.Load); err != nil {
+		return c, brokerError("Failed to create the routine load job", err)
+	}
+	if c.client, err = m.cfg.Kafka.Dial(c.db.Id, c.def.Load); err != nil {
+		return c, brokerError("Failed to create the routine load job", err)
+	}
+	if c.starts, err = m.checkBroker(ctx, c.client, c.def); err != nil {
+		c.client.Close()
+		return c, brokerError("Failed to create the routine load job", err)
+	}
+	return c, nil
 }
 
 // warn leaves a definition's notes for SHOW WARNINGS.

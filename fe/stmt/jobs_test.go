@@ -43,6 +43,10 @@ func (r *recordedJobs) Alter(_ context.Context, s *session.Session, stmt *ast.Al
 	return r.record(s, "alter", stmt.Job)
 }
 
+func (r *recordedJobs) Explain(_ context.Context, s *session.Session, stmt *ast.ExplainRoutineLoad) (*result.Table, error) {
+	return r.table(s, "explain", stmt.Create.Job)
+}
+
 func (r *recordedJobs) ShowCreate(_ context.Context, s *session.Session, stmt *ast.ShowCreateRoutineLoad) (*result.Table, error) {
 	return r.table(s, "show create", stmt.Job)
 }

@@ -51,6 +51,7 @@ type Queries interface {
 // RoutineLoads is what can be done with routine load jobs.
 type RoutineLoads interface {
 	Create(ctx context.Context, s *session.Session, stmt *ast.CreateRoutineLoad) error
+	Explain(ctx context.Context, s *session.Session, stmt *ast.ExplainRoutineLoad) (*result.Table, error)
 	Pause(ctx context.Context, s *session.Session, stmt *ast.PauseRoutineLoad) error
 	Resume(ctx context.Context, s *session.Session, stmt *ast.ResumeRoutineLoad) error
 	Stop(ctx context.Context, s *session.Session, stmt *ast.StopRoutineLoad) error
@@ -226,6 +227,8 @@ func (e *Executor) runDDL(ctx context.Context, s *session.Session, stmt ast.Stmt
 // show makes the table of a SHOW statement, filtered as it asks.
 func (e *Executor) show(ctx context.Context, s *session.Session, stmt ast.Stmt) (*result.Table, error) {
 	switch stmt := stmt.(type) {
+	case *ast.ExplainRoutineLoad:
+		return e.cfg.RoutineLoads.Explain(ctx, s, stmt)
 	case *ast.ShowRoutineLoadTask:
 		return e.cfg.RoutineLoads.ShowTasks(ctx, s, stmt)
 	case *ast.ShowRoutineLoadLedger:

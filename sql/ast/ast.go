@@ -75,10 +75,14 @@ type Select struct{ Text string }
 // Explain asks for the plan of the query in Text.
 type Explain struct{ Text string }
 
+// ExplainRoutineLoad asks what CREATE ROUTINE LOAD would load.
+type ExplainRoutineLoad struct{ Create *CreateRoutineLoad }
+
 // Unsupported is a statement that MySQL or Doris has and Shoal does not (yet).
 // What names it, such as "INSERT" or "CREATE VIEW".
 type Unsupported struct{ What string }
 
-func (*Select) stmt()      {}
-func (*Explain) stmt()     {}
-func (*Unsupported) stmt() {}
+func (*Select) stmt()             {}
+func (*Explain) stmt()            {}
+func (*ExplainRoutineLoad) stmt() {}
+func (*Unsupported) stmt()        {}

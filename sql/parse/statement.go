@@ -79,7 +79,8 @@ func (p *parser) unsupported(count int) ast.Stmt {
 	return &ast.Unsupported{What: strings.Join(words, " ")}
 }
 
-// describe parses EXPLAIN, DESC and DESCRIBE, of a query or of a table.
+// describe parses EXPLAIN, DESC and DESCRIBE, of a query, of CREATE ROUTINE
+// LOAD or of a table.
 func (p *parser) describe() ast.Stmt {
 	p.take()
 	for {
@@ -98,6 +99,12 @@ func (p *parser) describe() ast.Stmt {
 	t := p.peek()
 	if t.isSymbol("(") || t.is("SELECT") || t.is("WITH") || t.is("VALUES") || t.is("TABLE") {
 		return &ast.Explain{Text: p.rest()}
+	}
+	if t.is("CREATE") && p.ahead(1).Kind == Word {
+		if create, ok := p.create().(*ast.CreateRoutineLoad); ok {
+			return &ast.ExplainRoutineLoad{Create: create}
+		}
+		return p.unsupportedAs("EXPLAIN CREATE")
 	}
 	if _, known := unsupported[strings.ToUpper(t.Value)]; known && t.Kind == Word && p.ahead(1).Kind != EndOfText {
 		return p.unsupportedAs("EXPLAIN " + strings.ToUpper(t.Value))
