@@ -44,6 +44,26 @@ func TestSeveralLeaders(t *testing.T) {
 	})
 }
 
+// Of several leaders that have nothing, each is asked a few times a second.
+func TestIdleLeaders(t *testing.T) {
+	inWorld(t, 3, 3, func(t *testing.T, w *world) {
+		for p := range int32(3) {
+			if err := w.MoveTopicPartition(topic, p, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := w.read()
+		requests := w.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, TopLevel: true, Observe: true, Count: -1})
+		for range 20 { // 10 seconds
+			r.wantNothing()
+		}
+		// A request that waits is seen a second time.
+		if n := requests.Hits(); n > 2*(60+3) {
+			t.Errorf("%d requests in ten seconds, want 60", n)
+		}
+	})
+}
+
 // A busy partition starves no other.
 func TestFairness(t *testing.T) {
 	inWorld(t, 1, 4, func(t *testing.T, w *world) {
@@ -267,6 +287,29 @@ func TestOldBroker(t *testing.T) {
 		})
 		if f := r.poll(); !errors.Is(trouble(f), classic.ErrUnsupported) {
 			t.Errorf("fetch = %+v, want ErrUnsupported", f.Partitions)
+		}
+	})
+}
+
+// A broker that throttles the client answers for no partition, and that is no
+// trouble.
+func TestThrottled(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		n := 0
+		w.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			if n++; n <= 3 {
+				w.KeepControl()
+			}
+			resp := r.ResponseKind().(*kmsg.FetchResponse)
+			resp.ThrottleMillis = 300
+			return resp, nil, true
+		})
+		w.produce(0, 3)
+		r := w.read()
+		r.limits.MaxWait = 5 * time.Second
+		want(t, r.fetch(), 0, "0-2", "none")
+		if n != 4 {
+			t.Errorf("%d throttled answers, want 4", n)
 		}
 	})
 }

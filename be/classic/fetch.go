@@ -32,8 +32,8 @@ var (
 )
 
 // ask asks the next leader that may be asked, or waits until one may, until
-// deadline at the latest.
-func (r *Reader) ask(ctx context.Context, deadline time.Time) {
+// deadline at the latest, which is maxWait after the fetch began.
+func (r *Reader) ask(ctx context.Context, maxWait time.Duration, deadline time.Time) {
 	r.findLeaders(ctx)
 	of, resume := r.due()
 	until := earlier(deadline, resume)
@@ -44,7 +44,7 @@ func (r *Reader) ask(ctx context.Context, deadline time.Time) {
 	brokers := slices.Sorted(maps.Keys(of))
 	i, _ := slices.BinarySearch(brokers, r.turn+1)
 	r.turn = brokers[i%len(brokers)]
-	patience := r.patience(len(brokers), time.Until(until))
+	patience := min(r.patience(len(brokers), maxWait), max(0, time.Until(until)))
 	if r.question(ctx, r.turn, of[r.turn], patience) {
 		r.idle = 0
 	} else {
@@ -70,13 +70,12 @@ func (r *Reader) due() (of map[int32][]*partition, resume time.Time) {
 
 // patience is how long the next leader may wait for a record. Alone it has all
 // the time. Of several none may keep the others from being asked: they answer
-// at once, until each of them had nothing, and then share the time, of which
-// the protocol knows no less than a millisecond.
+// at once, until each of them had nothing, and then share the time.
 func (r *Reader) patience(brokers int, all time.Duration) time.Duration {
-	if all <= 0 || brokers > 1 && r.idle < brokers {
+	if brokers > 1 && r.idle < brokers {
 		return 0
 	}
-	return max(all/time.Duration(brokers), time.Millisecond)
+	return all / time.Duration(brokers)
 }
 
 // question makes one Fetch for partitions that broker leads, and tells whether
@@ -104,11 +103,12 @@ func (r *Reader) question(ctx context.Context, broker int32, parts []*partition,
 			}
 		}
 	}
-	if bytes == 0 {
-		r.nothingBelowEnd(ctx, parts)
-	}
-	if bytes == 0 && resp.ThrottleMillis == 0 { // who is throttled, or got a full answer, asks again
-		for _, p := range missing {
+	for _, p := range parts {
+		switch {
+		case bytes > 0: // the answer may be full
+		case missing[p.PartitionID] == nil:
+			r.nothingBelowEnd(ctx, p)
+		case resp.ThrottleMillis == 0: // who is throttled asks again
 			r.failed(failure(r.named(p), errOmitted), p)
 		}
 	}
@@ -157,7 +157,7 @@ func (r *Reader) named(p *partition) string {
 
 func (r *Reader) fetchRequest(parts []*partition, patience time.Duration) *kmsg.FetchRequest {
 	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis = int32(patience.Milliseconds())
+	req.MaxWaitMillis = int32((patience + time.Millisecond - 1) / time.Millisecond) // not zero for less than one
 	req.MinBytes = 1
 	req.MaxBytes = maxAnswer
 	if !r.cfg.Uncommitted {

@@ -85,26 +85,24 @@ func (r *Reader) listLogStart(ctx context.Context, p *partition) (int64, error) 
 	return answer.Offset, kerr.ErrorForCode(answer.ErrorCode)
 }
 
-// nothingBelowEnd goes on where an answer without a single byte says that some
+// nothingBelowEnd goes on where an answer without a single byte says that a
 // partition may be read further: what is left of its log may have been compacted
 // away. The probe's word counts, since a slow read of a tiered log looks the
 // same.
-func (r *Reader) nothingBelowEnd(ctx context.Context, parts []*partition) {
-	for _, p := range parts {
-		if !p.due() || p.inHand() || p.position >= p.end {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, proofTimeout)
-		proof, err := probe.Run(ctx, r.cfg.Client, probe.Request{
-			Topic: r.cfg.Topic, TopicID: p.TopicID, Partition: p.Partition, Uncommitted: r.cfg.Uncommitted,
-			Offsets: offsets.Of(offsets.Range{First: p.position, Last: p.end - 1}),
-		})
-		cancel()
-		switch {
-		case len(proof.Void) > 0 && proof.Void[0].First == p.position:
-			p.run = run{next: proof.Void[0].Last + 1}
-		case err != nil:
-			r.failed(failure(r.named(p), err), p)
-		}
+func (r *Reader) nothingBelowEnd(ctx context.Context, p *partition) {
+	if !p.due() || p.inHand() || p.position >= p.end {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
+	defer cancel()
+	proof, err := probe.Run(ctx, r.cfg.Client, probe.Request{
+		Topic: r.cfg.Topic, TopicID: p.TopicID, Partition: p.Partition, Uncommitted: r.cfg.Uncommitted,
+		Offsets: offsets.Of(offsets.Range{First: p.position, Last: p.end - 1}),
+	})
+	switch {
+	case len(proof.Void) > 0 && proof.Void[0].First == p.position:
+		p.run = run{next: proof.Void[0].Last + 1}
+	case err != nil:
+		r.failed(failure(r.named(p), err), p)
 	}
 }

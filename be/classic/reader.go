@@ -85,7 +85,7 @@ func (r *Reader) Fetch(ctx context.Context, limits source.Limits) (source.Fetch,
 	deadline := time.Now().Add(limits.MaxWait)
 	f := r.handOut(limits)
 	for len(f.Partitions) == 0 && ctx.Err() == nil {
-		r.ask(ctx, deadline)
+		r.ask(ctx, limits.MaxWait, deadline)
 		f = r.handOut(limits)
 		if !time.Now().Before(deadline) {
 			break
