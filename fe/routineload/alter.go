@@ -115,8 +115,12 @@ func (m *Manager) resolveAlter(ctx context.Context, job *raftlogv1.Job, def *loa
 		return err
 	}
 	command.ReplaceLedgers = def.Load.Topic != job.Load.Topic
+	read := m.partitionsOf(job, topic)
+	if !command.ReplaceLedgers && len(read) == 0 {
+		def.Notes = append(def.Notes, fmt.Sprintf("topic '%s' is not the one that the job has read so far, its id is another: the job reads it from its beginning", topic.Name))
+	}
 	if command.ReplaceLedgers || def.Offsets != nil {
-		if err := m.checkMoved(job, def, topic, command.ReplaceLedgers); err != nil {
+		if err := checkMoved(read, def, topic, command.ReplaceLedgers); err != nil {
 			return err
 		}
 		if command.Starts, err = resolve(ctx, client, def, topic); err != nil {
@@ -131,13 +135,8 @@ func (m *Manager) resolveAlter(ctx context.Context, job *raftlogv1.Job, def *loa
 	return err
 }
 
-// checkMoved refuses to move partitions that the job does not read, and on
-// another topic a share group that would begin at some offsets only.
-func (m *Manager) checkMoved(job *raftlogv1.Job, def *loaddef.Definition, topic kafka.Topic, another bool) error {
-	if another {
-		return checkAll(def, topic)
-	}
-	var read []int32
+// partitionsOf is the partitions of a topic that the job has ledgers of.
+func (m *Manager) partitionsOf(job *raftlogv1.Job, topic kafka.Topic) (read []int32) {
 	m.cfg.Store.View(func(st *state.State) {
 		for _, l := range st.Ledgers(job.Id) {
 			if kafka.TopicID(l.TopicID) == topic.ID {
@@ -145,6 +144,15 @@ func (m *Manager) checkMoved(job *raftlogv1.Job, def *loaddef.Definition, topic 
 			}
 		}
 	})
+	return read
+}
+
+// checkMoved refuses to move partitions that the job does not read, and on
+// another topic a share group that would begin at some offsets only.
+func checkMoved(read []int32, def *loaddef.Definition, topic kafka.Topic, another bool) error {
+	if another {
+		return checkAll(def, topic)
+	}
 	for _, p := range slices.Sorted(maps.Keys(def.Offsets)) {
 		if !slices.Contains(read, p) {
 			return fmt.Errorf("the partition %d is not in the progress of the job, which has %s", p, listed(read))

@@ -179,6 +179,35 @@ func TestStartsInShareMode(t *testing.T) {
 	})
 }
 
+// TestAlterToAnotherTopic: by its name, and by brokers that have another topic
+// of the same name.
+func TestAlterToAnotherTopic(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		b.admin(func(ctx context.Context, adm *kadm.Client) error {
+			_, err := adm.CreateTopics(ctx, 2, 1, nil, "other")
+			return err
+		})
+		b.produce(0, 3)
+		b.createClassic("j", "", "")
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		b.mustAlter(`FROM KAFKA("kafka_topic"="other", "property.kafka_default_offsets"="OFFSET_BEGINNING")`)
+		if got := strings.Join(b.ledgers(), " "); got != "0@0 1@0" || b.job().Load.Topic != "other" {
+			t.Errorf("ledgers %s of topic %s", got, b.job().Load.Topic)
+		}
+		b.admin(func(ctx context.Context, adm *kadm.Client) error {
+			if _, err := adm.DeleteTopics(ctx, "other"); err != nil {
+				return err
+			}
+			_, err := adm.CreateTopics(ctx, 2, 1, nil, "other")
+			return err
+		})
+		b.mustAlter(`FROM KAFKA("property.client.id"="c")`)
+		if w := b.session.Warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "from its beginning") {
+			t.Errorf("warnings %v", w)
+		}
+	})
+}
+
 func TestOrderIsWarnedAbout(t *testing.T) {
 	managed(t, func(t *testing.T, b *bench) {
 		b.session.ClearWarnings()

@@ -82,7 +82,10 @@ func TestClassicJobFollowsItsTopic(t *testing.T) {
 			}
 		}
 		b.produce(1, 3)
-		b.admin(func(ctx context.Context, adm *kadm.Client) error { _, err := adm.CreatePartitions(ctx, 2, "orders"); return err })
+		b.admin(func(ctx context.Context, adm *kadm.Client) error {
+			_, err := adm.CreatePartitions(ctx, 2, "orders")
+			return err
+		})
 		time.Sleep(3 * time.Second)
 		if got := b.readers(); got != "[0] [1] [2] [3] [4]" {
 			t.Errorf("after the topic grew tasks read %s", got)
@@ -100,7 +103,10 @@ func TestClassicJobFollowsItsTopic(t *testing.T) {
 // createTopicAgain deletes the topic, and creates it with one partition.
 func (b *bench) createTopicAgain(t *testing.T) {
 	before := b.job()
-	b.admin(func(ctx context.Context, adm *kadm.Client) error { _, err := adm.DeleteTopics(ctx, "orders"); return err })
+	b.admin(func(ctx context.Context, adm *kadm.Client) error {
+		_, err := adm.DeleteTopics(ctx, "orders")
+		return err
+	})
 	time.Sleep(3 * time.Second)
 	if job := b.job(); job.State != raftlogv1.JobState_JOB_STATE_RUNNING || job.Tasks[0] != before.Tasks[0] {
 		t.Errorf("without its topic the job is %v, its first task %v", job.State, job.Tasks[0])
@@ -108,7 +114,10 @@ func (b *bench) createTopicAgain(t *testing.T) {
 	if got := b.cell("SHOW ROUTINE LOAD FOR j", "OtherMsg"); !strings.Contains(got, "Topic 'orders' is gone since") {
 		t.Errorf("OtherMsg = %s", got)
 	}
-	b.admin(func(ctx context.Context, adm *kadm.Client) error { _, err := adm.CreateTopic(ctx, 1, 1, nil, "orders"); return err })
+	b.admin(func(ctx context.Context, adm *kadm.Client) error {
+		_, err := adm.CreateTopic(ctx, 1, 1, nil, "orders")
+		return err
+	})
 	b.produce(0, 2)
 	time.Sleep(5 * time.Second)
 	job := b.job()
@@ -130,7 +139,10 @@ func TestPinnedPartitions(t *testing.T) {
 		b.produce(1, 5)
 		b.createClassic("j", "", `, "kafka_partitions"="1,2", "kafka_offsets"="3,OFFSET_BEGINNING"`)
 		b.lead()
-		b.admin(func(ctx context.Context, adm *kadm.Client) error { _, err := adm.CreatePartitions(ctx, 1, "orders"); return err })
+		b.admin(func(ctx context.Context, adm *kadm.Client) error {
+			_, err := adm.CreatePartitions(ctx, 1, "orders")
+			return err
+		})
 		time.Sleep(5 * time.Second)
 		if got := b.readers(); got != "[1] [2]" {
 			t.Errorf("tasks read %s", got)
@@ -188,7 +200,10 @@ func TestNotResumedWithoutItsTopic(t *testing.T) {
 		b.createClassic("j", "", "")
 		b.lead()
 		time.Sleep(5 * time.Second)
-		b.admin(func(ctx context.Context, adm *kadm.Client) error { _, err := adm.DeleteTopics(ctx, "orders"); return err })
+		b.admin(func(ctx context.Context, adm *kadm.Client) error {
+			_, err := adm.DeleteTopics(ctx, "orders")
+			return err
+		})
 		b.apply(&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
 			JobId: b.job().Id, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: 4, Reason: "no partitions"}}})
 		time.Sleep(time.Minute)
@@ -198,7 +213,10 @@ func TestNotResumedWithoutItsTopic(t *testing.T) {
 		if got := b.cell("SHOW ROUTINE LOAD FOR j", "OtherMsg"); !strings.Contains(got, "The last try failed: topic 'orders'") {
 			t.Errorf("OtherMsg = %s", got)
 		}
-		b.admin(func(ctx context.Context, adm *kadm.Client) error { _, err := adm.CreateTopic(ctx, 1, 1, nil, "orders"); return err })
+		b.admin(func(ctx context.Context, adm *kadm.Client) error {
+			_, err := adm.CreateTopic(ctx, 1, 1, nil, "orders")
+			return err
+		})
 		time.Sleep(2 * upkeepEvery)
 		if job := b.job(); job.State != raftlogv1.JobState_JOB_STATE_RUNNING || job.AutoResumes != 1 {
 			t.Errorf("with its topic the job is %v after %d resumptions", job.State, job.AutoResumes)
