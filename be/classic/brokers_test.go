@@ -297,8 +297,9 @@ func TestThrottled(t *testing.T) {
 	inWorld(t, 1, 1, func(t *testing.T, w *world) {
 		n := 0
 		w.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
-			if n++; n <= 3 {
-				w.KeepControl()
+			w.KeepControl()
+			if n++; n > 4 {
+				return nil, nil, false
 			}
 			resp := r.ResponseKind().(*kmsg.FetchResponse)
 			resp.ThrottleMillis = 300
@@ -308,8 +309,8 @@ func TestThrottled(t *testing.T) {
 		r := w.read()
 		r.limits.MaxWait = 5 * time.Second
 		want(t, r.fetch(), 0, "0-2", "none")
-		if n != 4 {
-			t.Errorf("%d throttled answers, want 4", n)
+		if n != 5 {
+			t.Errorf("%d requests, want 5", n)
 		}
 	})
 }
