@@ -99,7 +99,7 @@ func TestC45(t *testing.T) {
 	t.Parallel()
 	fe, _ := pair(t)
 	j := prepare(t, fe.DB(), testkafka.Shared(t), share, load{columns: "(id INT)", properties: map[string]string{
-		"share_delivery_count_limit": "5", "share_record_lock_duration_ms": "2000", "desired_concurrent_number": "2"}})
+		"share_delivery_count_limit": "5", "share_record_lock_duration_ms": "3000", "desired_concurrent_number": "2"}})
 	j.create()
 	first, rows := ids(0, 0)
 	j.produce(first...)
@@ -116,7 +116,7 @@ func TestC45(t *testing.T) {
 		}
 		return nil
 	})
-	time.Sleep(25 * time.Second) // a dozen locks: the broker's patience ends at the fifth delivery
+	time.Sleep(30 * time.Second) // ten locks: the broker's patience ends at the fifth delivery
 	if err := os.Rename(warehouse+".away", warehouse); err != nil {
 		t.Fatal(err)
 	}

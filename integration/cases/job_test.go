@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-sql-driver/mysql"
@@ -384,7 +383,3 @@ func (j *job) resume() {
 		return nil
 	})
 }
-
-// soon is long enough for what would happen to have happened, where the test
-// wants that nothing does.
-const soon = 3 * time.Second
