@@ -2,6 +2,7 @@ package stmt
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -207,6 +208,9 @@ func (a *alteration) modify(c *ast.ModifyColumn) error {
 		return errno.New(errno.Unknown, "MODIFY COLUMN '%s': its default value cannot change", column.Name)
 	}
 	column.Type, column.Nullable = next.Type, next.Nullable
+	if k := c.Column.Type.Kind; k == types.VarChar || k == types.String {
+		column.DefaultValue, column.InitialDefault = asShown(had, column.DefaultValue), asShown(had, column.InitialDefault)
+	}
 	if next.Comment != "" {
 		column.Comment = next.Comment
 	}
@@ -216,6 +220,22 @@ func (a *alteration) modify(c *ast.ModifyColumn) error {
 	i := a.index(column.Name)
 	a.columns = slices.Delete(a.columns, i, i+1)
 	return a.place(column, i, c.Position)
+}
+
+// asShown is a literal of a number's type as a query shows it: as a text it
+// must go on to look so.
+func asShown(t types.Type, text *string) *string {
+	if text == nil {
+		return nil
+	}
+	n, ok := new(big.Rat).SetString(*text)
+	switch {
+	case ok && t.IntegerBits() > 0:
+		return proto.String(n.FloatString(0))
+	case ok && t.Kind == types.Decimal:
+		return proto.String(n.FloatString(t.Scale))
+	}
+	return text
 }
 
 func sameDefault(a, b *typesv1.Column) bool {

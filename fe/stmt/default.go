@@ -1,8 +1,10 @@
 package stmt
 
 import (
+	"encoding/json"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +48,8 @@ var (
 	floatForm   = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$`)
 )
 
+var floatBits = map[types.Kind]int{types.Float: 32, types.Double: 64}
+
 // fits tells whether a literal's text is a value of the type as it is: what
 // would have to be rounded, cut or turned into NULL is not.
 func fits(t types.Type, text string) bool {
@@ -59,7 +63,8 @@ func fits(t types.Type, text string) bool {
 		limit := new(big.Int).Lsh(big.NewInt(1), uint(t.IntegerBits()-1))
 		return ok && n.Cmp(limit) < 0 && n.Cmp(new(big.Int).Neg(limit)) >= 0
 	case types.Float, types.Double:
-		return floatForm.MatchString(text)
+		_, err := strconv.ParseFloat(text, floatBits[t.Kind])
+		return floatForm.MatchString(text) && err == nil
 	case types.Decimal:
 		return fitsDecimal(text, t.Precision, t.Scale)
 	case types.Date:
@@ -69,6 +74,8 @@ func fits(t types.Type, text string) bool {
 		return fitsDateTime(text, t.Scale)
 	case types.Char, types.VarChar:
 		return len(text) <= t.Length
+	case types.JSON:
+		return json.Valid([]byte(text))
 	case types.Array, types.Map, types.Struct, types.Variant: // none but NULL, as in Doris
 		return false
 	}
