@@ -12,7 +12,7 @@ import (
 func (p *printer) as(to kind, node tidb.ExprNode, printed string) string {
 	from := p.kind(node)
 	if p.scope != nil {
-		return convert(printed, from, to)
+		return p.convert(printed, from, to)
 	}
 	switch to {
 	case text:
@@ -41,6 +41,20 @@ func cast(expr, target string) string { return "CAST(" + expr + " AS " + target 
 func tryCast(expr, target string) string { return "TRY_CAST(" + expr + " AS " + target + ")" }
 
 // convert prints the conversion of a value between kinds.
+func (p *printer) convert(x string, from, to kind) string {
+	switch to {
+	case datetime:
+		return p.toTimestamp(x, from)
+	case date:
+		if from == date {
+			return x
+		}
+		return cast(p.toTimestamp(x, from), "DATE")
+	}
+	return convert(x, from, to)
+}
+
+// convert prints the conversions that no time zone has a part in.
 func convert(x string, from, to kind) string {
 	switch to {
 	case text:
@@ -51,13 +65,6 @@ func convert(x string, from, to kind) string {
 		return toNumber(x, from)
 	case integer:
 		return toInteger(x, from)
-	case datetime:
-		return toTimestamp(x, from)
-	case date:
-		if from == date {
-			return x
-		}
-		return cast(toTimestamp(x, from), "DATE")
 	case json:
 		return toJSON(x, from)
 	case list, mapping:
@@ -142,21 +149,26 @@ func toWhole(x string, from kind, target string) string {
 
 func toInteger(x string, from kind) string { return toWhole(x, from, "BIGINT") }
 
-// toTimestamp reads texts of digits only too, as MySQL does.
-func toTimestamp(x string, from kind) string {
+// zoned is a text that ends in a time with its zone.
+const zoned = `'\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|UTC|[+-]\d\d(:?\d\d)?)\s*$'`
+
+// toTimestamp reads texts of digits only too, as MySQL does. A text that has its
+// own zone is the time in the job's, as where a column is converted.
+func (p *printer) toTimestamp(x string, from kind) string {
 	switch from {
 	case datetime:
 		return x
 	case date, null:
 		return cast(x, "TIMESTAMP")
 	case text:
-		x = `regexp_replace(` + x + `, '^\s*(\d{4})(\d\d)(\d\d)\s*$', '\1-\2-\3')`
-		x = `regexp_replace(` + x + `, '^\s*(\d{4})(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)(\.\d*)?\s*$', '\1-\2-\3 \4:\5:\6\7')`
-		return tryCast(x, "TIMESTAMP")
+		plain := `regexp_replace(` + x + `, '^\s*(\d{4})(\d\d)(\d\d)\s*$', '\1-\2-\3')`
+		plain = `regexp_replace(` + plain + `, '^\s*(\d{4})(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)(\.\d*)?\s*$', '\1-\2-\3 \4:\5:\6\7')`
+		instant := toZone("timezone('UTC', "+tryCast(plain, "TIMESTAMPTZ")+")", p.zone())
+		return "CASE WHEN regexp_matches(" + x + ", " + zoned + ") THEN " + instant + " ELSE " + tryCast(plain, "TIMESTAMP") + " END"
 	case integer, decimal, unknown:
-		return toTimestamp(cast(x, "VARCHAR"), text)
+		return p.toTimestamp(cast(x, "VARCHAR"), text)
 	case json:
-		return toTimestamp(jsonText(x), text)
+		return p.toTimestamp(jsonText(x), text)
 	}
 	mismatch(from, datetime)
 	return ""
@@ -208,7 +220,7 @@ func (p *printer) results(nodes []tidb.ExprNode) []string {
 	common := p.common(nodes)
 	for i, node := range nodes {
 		if from := p.kind(node); from != null && common != from && !(common.isNumber() && from != boolean) {
-			printed[i] = convert(printed[i], from, common)
+			printed[i] = p.convert(printed[i], from, common)
 		}
 	}
 	return printed
@@ -227,9 +239,9 @@ func (p *printer) compared(nodes ...tidb.ExprNode) []string {
 		case from == null || from == common && !from.isNested():
 		case common.isNumber() && from.isNumber():
 		case common.isNumber() && exact && (from == text || from == json):
-			printed[i] = tryCast(convertCompared(printed[i], from, text), "DECIMAL(38,9)")
+			printed[i] = tryCast(p.convertCompared(printed[i], from, text), "DECIMAL(38,9)")
 		default:
-			printed[i] = convertCompared(printed[i], from, common)
+			printed[i] = p.convertCompared(printed[i], from, common)
 		}
 	}
 	return printed
@@ -237,14 +249,14 @@ func (p *printer) compared(nodes ...tidb.ExprNode) []string {
 
 // convertCompared is convert for comparisons: a JSON string is its text there,
 // and what has parts is its JSON.
-func convertCompared(x string, from, to kind) string {
+func (p *printer) convertCompared(x string, from, to kind) string {
 	switch {
 	case from == json && to == text:
 		return jsonText(x)
 	case to.isNested():
 		return toText(x, from)
 	}
-	return convert(x, from, to)
+	return p.convert(x, from, to)
 }
 
 // isExact reports whether a text among numbers must be compared digit by

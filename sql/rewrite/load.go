@@ -39,7 +39,8 @@ type ScopeColumn struct {
 type Compiled struct {
 	// SQL is the value, in its own type. It fails for rows that have none, such
 	// as those whose JSON is broken, and then must not fail others: wrap it in
-	// TRY.
+	// TRY, with DuckDB's optimizer common_subexpressions off, which takes what
+	// occurs twice out of it.
 	SQL string
 	// Columns are the names of the scope that it reads, as the scope spells
 	// them, sorted.

@@ -58,14 +58,17 @@ func row(t testing.TB, field string) string {
 	return "SELECT " + field + " FROM (SELECT " + strings.Join(columns, ", ") + ")"
 }
 
-// value computes one field of the row as text.
-func value(t testing.TB, sql string) (string, error) {
+// values computes fields of the row, as texts in quotes or NULL.
+func values(t testing.TB, fields ...string) ([]string, error) {
 	small := engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20})
-	out := ""
-	err := small.Query(t.Context(), engine.Request{SQL: row(t, sql)}, func([]engine.ResultColumn) error { return nil }, func(cells [][]byte) error {
-		out = "NULL"
-		if cells[0] != nil {
-			out = fmt.Sprintf("%q", cells[0])
+	var out []string
+	err := small.Query(t.Context(), engine.Request{SQL: row(t, strings.Join(fields, ", "))}, func([]engine.ResultColumn) error { return nil }, func(cells [][]byte) error {
+		for _, c := range cells {
+			text := "NULL"
+			if c != nil {
+				text = fmt.Sprintf("%q", c)
+			}
+			out = append(out, text)
 		}
 		return nil
 	})
@@ -91,35 +94,66 @@ func TestLoadExpression(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var out strings.Builder
-			for text := range strings.SplitSeq(d.Input, "\n") {
-				out.WriteString(loadLine(t, d.Cmd, text, zone, typ) + "\n")
+			if d.Cmd == "sql" {
+				return shown(t, strings.Split(d.Input, "\n"), zone)
 			}
-			return out.String()
+			return evaluated(t, d.Cmd, strings.Split(d.Input, "\n"), zone, typ)
 		})
 	})
 }
 
-func loadLine(t *testing.T, command, text, zone string, target types.Type) string {
-	compiled, err := rewrite.LoadExpression(text, loadScope(t, zone))
-	if err != nil {
-		return "ERROR " + err.Error()
+// shown is what expressions become.
+func shown(t *testing.T, texts []string, zone string) string {
+	var out strings.Builder
+	for _, text := range texts {
+		compiled, err := rewrite.LoadExpression(text, loadScope(t, zone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s %v %s\n", compiled.SQL, compiled.Columns, compiled.Type)
 	}
-	sql, err := compiled.Text(target)
-	if command == "condition" {
-		sql, err = compiled.Condition()
+	return out.String()
+}
+
+// evaluated is what expressions are for the row. Each may fail by itself.
+func evaluated(t *testing.T, command string, texts []string, zone string, target types.Type) string {
+	lines := make([]string, len(texts))
+	var fields []string
+	var at []int // the line of each field
+	for i, text := range texts {
+		compiled, err := rewrite.LoadExpression(text, loadScope(t, zone))
+		sql := ""
+		if err == nil && command == "condition" {
+			sql, err = compiled.Condition()
+		} else if err == nil {
+			sql, err = compiled.Text(target)
+		}
+		if err != nil {
+			lines[i] = "ERROR " + err.Error()
+			continue
+		}
+		fields, at = append(fields, sql), append(at, i)
 	}
-	if err != nil {
-		return "ERROR " + err.Error()
+	for f, got := range attempts(t, fields) {
+		lines[at[f]] = texts[at[f]] + got
 	}
-	if command == "sql" {
-		return fmt.Sprintf("%s %v %s", compiled.SQL, compiled.Columns, compiled.Type)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// attempts computes fields, of which some fail.
+func attempts(t *testing.T, fields []string) []string {
+	got, err := values(t, fields...)
+	switch half := len(fields) / 2; {
+	case err == nil:
+		for i := range got {
+			got[i] = "  =  " + got[i]
+		}
+		return got
+	case half == 0:
+		return []string{"  FAILS " + err.Error()}
+	default:
+		return append(attempts(t, fields[:half]), attempts(t, fields[half:])...)
 	}
-	got, err := value(t, sql)
-	if err != nil {
-		return fmt.Sprintf("%s  FAILS %v", text, err)
-	}
-	return text + "  =  " + got
 }
 
 func TestLoadErrors(t *testing.T) {

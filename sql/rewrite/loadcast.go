@@ -182,9 +182,9 @@ func (p *printer) loadCast(n *tidb.FuncCastExpr) string {
 		}
 		return tryCast(toNumber(x, from), target.DuckDB())
 	case types.Date:
-		return convert(x, from, date)
+		return p.convert(x, from, date)
 	case types.DateTime:
-		return roundSecond(toTimestamp(x, from), target.Scale)
+		return roundSecond(p.toTimestamp(x, from), target.Scale)
 	case types.Char, types.VarChar:
 		return fmt.Sprintf("substr(%s, 1, %d)", toText(x, from), target.Length)
 	case types.String:
