@@ -24,6 +24,7 @@ type mapping struct {
 	filled    []filling   // one for each column of the table
 	before    *evaluation // PRECEDING FILTER and derived columns; nil without
 	after     *evaluation // WHERE; nil without
+	timed     bool        // the expressions have the time of the txn in them
 }
 
 // filling is what a column of the table gets: a derived column, a field of the
@@ -44,8 +45,11 @@ func newMapping(ctx context.Context, engine *Engine, schema *typesv1.Schema, loa
 		return nil, err
 	}
 	m.rows = m.source.NewRows()
-	before, after, err := m.compile(time.Time{})
+	before, after, err := m.compile(time.Unix(0, 0))
 	if err != nil {
+		return nil, err
+	}
+	if m.timed, err = m.differs(before, after); err != nil {
 		return nil, err
 	}
 	m.fill(before.derived)
@@ -69,6 +73,12 @@ func (m *mapping) compile(now time.Time) (before, after expressions, err error) 
 	return before, after, err
 }
 
+// differs tells whether expressions are others at another time.
+func (m *mapping) differs(before, after expressions) (bool, error) {
+	before2, after2, err := m.compile(time.Unix(1_000_000_000, 123_456_000))
+	return before.query(0) != before2.query(0) || after.query(0) != after2.query(0), err
+}
+
 // fill finds out what the table's columns get. A derived column goes before a
 // field of the same name.
 func (m *mapping) fill(derived []derivedColumn) {
@@ -83,6 +93,9 @@ func (m *mapping) fill(derived []derivedColumn) {
 // setNow gives the time that now() and DEFAULT CURRENT_TIMESTAMP stand for.
 func (m *mapping) setNow(ctx context.Context, now time.Time) error {
 	m.converter.SetNow(now)
+	if !m.timed {
+		return nil
+	}
 	before, after, err := m.compile(now)
 	if err == nil && m.before != nil {
 		err = m.before.set(ctx, before)
