@@ -70,12 +70,18 @@ func (q *querier) request(req *backendv1.QueryRequest) (engine.Request, error) {
 			return out, err
 		}
 		table := engine.Table{DB: t.Db, Name: t.Name, Columns: columns}
-		for _, rel := range t.Paths {
-			path, err := q.warehouse.Path(rel)
-			if err != nil {
+		if table.Files, err = q.paths(t.Paths); err != nil {
+			return out, err
+		}
+		for _, o := range t.Older {
+			var older engine.Older
+			if older.Columns, err = engine.Columns(o.Schema); err != nil {
 				return out, err
 			}
-			table.Files = append(table.Files, path)
+			if older.Files, err = q.paths(o.Paths); err != nil {
+				return out, err
+			}
+			table.Older = append(table.Older, older)
 		}
 		for _, row := range t.Rows {
 			cells := make([][]byte, len(row.Cells))
@@ -87,6 +93,19 @@ func (q *querier) request(req *backendv1.QueryRequest) (engine.Request, error) {
 		out.Tables = append(out.Tables, table)
 	}
 	return out, nil
+}
+
+// paths are absolute paths of rowsets.
+func (q *querier) paths(rels []string) ([]string, error) {
+	var paths []string
+	for _, rel := range rels {
+		path, err := q.warehouse.Path(rel)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 // errorKinds are the engine's kinds of errors as frontends know them.

@@ -91,11 +91,16 @@ func (c *Coordinator) resolve(st *state.State, s *session.Session, p *plan, name
 	if t == nil {
 		return noSuchTable(name)
 	}
-	var paths []string
-	for _, r := range st.Rowsets(t.Id) {
-		paths = append(paths, r.Rowset.Path)
+	paths, older, err := divide(t, st.Rowsets(t.Id))
+	if err != nil {
+		return err
 	}
-	return p.add(name, infoschema.Current(t), paths, nil)
+	if err := p.add(name, infoschema.Current(t), paths, nil); err != nil {
+		return err
+	}
+	p.request.Tables[len(p.request.Tables)-1].Older = older
+	p.needsBackend = p.needsBackend || len(older) > 0
+	return nil
 }
 
 // mysqlSchemas are MySQL's own, of which Shoal has none. Clients look into

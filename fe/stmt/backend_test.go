@@ -106,6 +106,17 @@ func (b *localBackend) request(req *backendv1.QueryRequest) engine.Request {
 		for _, path := range t.Paths {
 			table.Files = append(table.Files, filepath.Join(b.dir, path))
 		}
+		for _, o := range t.Older {
+			columns, err := engine.Columns(o.Schema)
+			if err != nil {
+				panic(err)
+			}
+			older := engine.Older{Columns: columns}
+			for _, path := range o.Paths {
+				older.Files = append(older.Files, filepath.Join(b.dir, path))
+			}
+			table.Older = append(table.Older, older)
+		}
 		for _, row := range t.Rows {
 			cells := make([][]byte, len(row.Cells))
 			for i, c := range row.Cells {

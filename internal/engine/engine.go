@@ -28,6 +28,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -59,8 +60,7 @@ func New(config Config) *Engine { return &Engine{config: config} }
 
 // Column is a column of a table. ID is its permanent field id in Parquet
 // files. Files that lack it, because they are older, read as Initial, the text
-// of a literal, or as NULL without one; what a file has under another type is
-// cast.
+// of a literal, or as NULL without one.
 type Column struct {
 	Name    string
 	ID      int32
@@ -82,13 +82,30 @@ func Columns(schema *typesv1.Schema) ([]Column, error) {
 }
 
 // Table is a table that a query may name. Its rows are those of Files, by
-// absolute path, or Rows: text cells in MySQL's form, nil for NULL. A table
-// with neither is empty.
+// absolute path, and of Older ones, or Rows: text cells in MySQL's form, nil for
+// NULL. A table with none of them is empty.
 type Table struct {
 	DB, Name string
 	Columns  []Column
 	Files    []string
+	Older    []Older
 	Rows     [][][]byte
+}
+
+// Older is files from before columns had the types that they have now: Columns
+// are the table's at that time.
+type Older struct {
+	Columns []Column
+	Files   []string
+}
+
+// files are all that the table's rows are in.
+func (t Table) files() []string {
+	files := slices.Clone(t.Files)
+	for _, o := range t.Older {
+		files = append(files, o.Files...)
+	}
+	return files
 }
 
 // Request is one query. SQL is DuckDB's, with tables named by

@@ -66,7 +66,7 @@ func (e *Engine) settings(spill string) map[string]string {
 func locks(req Request, zone timeZone) []string {
 	var files []string
 	for _, t := range req.Tables {
-		for _, f := range t.Files {
+		for _, f := range t.files() {
 			files = append(files, duckdb.QuoteString(f))
 		}
 	}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"shoal/internal/engine"
@@ -40,10 +41,11 @@ func TestChangedTypes(t *testing.T) {
 		if err := from.CheckChange(to); err != nil {
 			t.Fatal(err)
 		}
-		table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{column(t, "id", 1, "INT"), column(t, "v", 2, tt.to)}, Files: []string{
-			parquet(t, dir, fmt.Sprintf("%d.old.parquet", i), "SELECT 1::INTEGER id, "+tt.old+" AS v", "id: 1, v: 2"),
-			parquet(t, dir, fmt.Sprintf("%d.new.parquet", i), "SELECT 2::INTEGER id, "+tt.added+" AS v", "id: 1, v: 2"),
-		}}
+		table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{column(t, "id", 1, "INT"), column(t, "v", 2, tt.to)},
+			Files: []string{parquet(t, dir, fmt.Sprintf("%d.new.parquet", i), "SELECT 2::INTEGER id, "+tt.added+" AS v", "id: 1, v: 2")},
+			Older: []engine.Older{{Columns: []engine.Column{column(t, "id", 1, "INT"), column(t, "old", 2, tt.from)},
+				Files: []string{parquet(t, dir, fmt.Sprintf("%d.old.parquet", i), "SELECT 1::INTEGER id, "+tt.old+" AS v", "id: 1, v: 2")}}},
+		}
 		for sql, want := range map[string]string{
 			`SELECT id, v FROM "db:d"."t" ORDER BY id`:                            fmt.Sprintf("[1|%s 2|%s]", tt.wantOld, tt.wantNew),
 			`SELECT id FROM "db:d"."t" WHERE v = '` + tt.wantOld + `'`:            "[1]",
@@ -57,6 +59,42 @@ func TestChangedTypes(t *testing.T) {
 				t.Errorf("%s to %s: %s: %v", tt.from, tt.to, sql, err)
 			} else if s := fmt.Sprint(got.rows); s != want {
 				t.Errorf("%s to %s: %s: got %s, want %s", tt.from, tt.to, sql, s, want)
+			}
+		}
+	}
+}
+
+// TestConditionsOnChangedTypes: a condition means the same for values that are
+// stored under an older type, whatever DuckDB makes of it for the files'
+// statistics: what it is compared with is not rounded to that type.
+func TestConditionsOnChangedTypes(t *testing.T) {
+	dir := t.TempDir()
+	for i, tt := range []struct {
+		stored, from, to string
+		conditions       []string
+	}{
+		{"i::INTEGER", "INT", "DOUBLE", []string{"< 10.5", "<= 10.5", "> 10.5", "= 10.5", "<> 10.5", "= 10", "< '10.5'", "IN (10.5, 11)", "BETWEEN 9.5 AND 10.5", "< 1e300"}},
+		{"i::INTEGER", "INT", "BIGINT", []string{"< 3000000000", "> 3000000000", "= 3000000000", "IN (5, 3000000000)"}},
+		{"i::INTEGER", "INT", "LARGEINT", []string{"< 10.5", ">= 0.5", "< 99999999999999999999"}},
+		{"i::INTEGER", "INT", "VARCHAR(11)", []string{"< '10'", "= '010'", "= '10'", "> '9'", "IN ('1', 'x', '')", "LIKE '1%'", "<> 'abc'"}},
+		{"i::FLOAT", "FLOAT", "DOUBLE", []string{"< 10.5", "= 0.1", "> 1e300"}},
+		{"(i / 100)::DECIMAL(9,2)", "DECIMAL(9,2)", "DECIMAL(20,4)", []string{"< 123.455", "<= 123.455", "> 123.455", "= 123.455", "= 123.45", "< 99999999999.9", "IN (1.001, 1.5)"}},
+		{"(i / 100)::DECIMAL(9,2)", "DECIMAL(9,2)", "VARCHAR(12)", []string{"= '123.450'", "= '123.45'", "< '2'"}},
+		{"DATE '2000-01-01' + (i % 10000)::INTEGER", "DATE", "DATETIME", []string{"> '2020-01-01 12:00:00'", ">= '2020-01-01 12:00:00'", "< '2020-01-01 12:00:00'", "= '2020-01-01 12:00:00'", "= '2020-01-01'", "BETWEEN '2020-01-01 00:00:01' AND '2020-01-03'"}},
+	} {
+		file := parquet(t, dir, fmt.Sprintf("%d.parquet", i), "SELECT i::INTEGER id, "+tt.stored+" AS v FROM range(50000) r(i)", "id: 1, v: 2")
+		table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{column(t, "id", 1, "INT"), column(t, "v", 2, tt.to)},
+			Older: []engine.Older{{Columns: []engine.Column{column(t, "id", 1, "INT"), column(t, "v", 2, tt.from)}, Files: []string{file}}}}
+		for _, c := range tt.conditions {
+			// In the select list a condition cannot reach the files.
+			got, err := ask(t.Context(), engine.Request{Tables: []engine.Table{table}, SQL: `SELECT count(CASE WHEN v ` + c + ` THEN 1 END), sum(CASE WHEN v ` + c + ` THEN id END),
+				(SELECT count(*) FROM "db:d"."t" WHERE v ` + c + `), (SELECT sum(id) FROM "db:d"."t" WHERE v ` + c + `) FROM "db:d"."t"`})
+			if err != nil {
+				t.Errorf("%s as %s %s: %v", tt.from, tt.to, c, err)
+				continue
+			}
+			if cells := strings.Split(got.rows[0], "|"); cells[0] != cells[2] || cells[1] != cells[3] {
+				t.Errorf("%s as %s: WHERE v %s finds %v, and it holds for %v", tt.from, tt.to, c, cells[2:], cells[:2])
 			}
 		}
 	}
@@ -86,6 +124,8 @@ func TestInitialDefaults(t *testing.T) {
 		`SELECT * FROM "db:d"."t" WHERE id = 1`:                    "[1|NULL" + want + "]",
 		`SELECT id, v, c0, c1 FROM "db:d"."t" ORDER BY id`:         "[1|NULL|1|-1 2|again|NULL|5]",
 		`SELECT id FROM "db:d"."t" WHERE c1 = -1`:                  "[1]",
+		`SELECT id FROM "db:d"."t" WHERE c1 < -0.5`:                "[1]",
+		`SELECT id FROM "db:d"."t" WHERE c3 > 999.5 ORDER BY id`:   "[1 2]",
 		`SELECT id FROM "db:d"."t" WHERE c1 > 0`:                   "[2]",
 		`SELECT id FROM "db:d"."t" WHERE c7 = 'it''s' ORDER BY id`: "[1 2]",
 		`SELECT count(*) FROM "db:d"."t" WHERE c0 IS NULL`:         "[1]",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"shoal/sql/duckdb"
@@ -27,7 +28,7 @@ func (in *instance) createTable(ctx context.Context, t Table) error {
 		return err
 	}
 	name := duckdb.TableName(t.DB, t.Name)
-	if len(t.Files) > 0 {
+	if len(t.files()) > 0 {
 		return in.exec(ctx, "CREATE VIEW "+name+" AS "+scan(t))
 	}
 	columns := make([]string, len(t.Columns))
@@ -49,14 +50,38 @@ func (in *instance) createTable(ctx context.Context, t Table) error {
 
 // scan reads the files of a table by field id, so that columns keep their
 // data when they are renamed, and have their initial default where a file is
-// older than they.
+// older than they. What a file has under another type than the column's is read
+// as that and cast afterwards: if DuckDB's reader does it, it also rounds the
+// values that a condition compares with, and then 10 is less than 10.5 no more.
 func scan(t Table) string {
-	files := make([]string, len(t.Files))
-	for i, f := range t.Files {
-		files[i] = duckdb.QuoteString(f)
+	var parts []string
+	if len(t.Files) > 0 {
+		parts = append(parts, "SELECT * FROM "+read(t.Files, t.Columns))
 	}
-	fields := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
+	for _, o := range t.Older {
+		stored, casts := make([]Column, len(t.Columns)), make([]string, len(t.Columns))
+		for i, c := range t.Columns {
+			stored[i] = c
+			if j := slices.IndexFunc(o.Columns, func(then Column) bool { return then.ID == c.ID }); j >= 0 {
+				stored[i].Type = o.Columns[j].Type
+			}
+			name := duckdb.QuoteName(c.Name)
+			casts[i] = "CAST(" + name + " AS " + c.Type.DuckDB() + ") AS " + name
+		}
+		parts = append(parts, "SELECT "+strings.Join(casts, ", ")+" FROM "+read(o.Files, stored))
+	}
+	return strings.Join(parts, " UNION ALL ")
+}
+
+// read is the call that reads files, which have columns under these types or
+// not at all.
+func read(files []string, columns []Column) string {
+	quoted := make([]string, len(files))
+	for i, f := range files {
+		quoted[i] = duckdb.QuoteString(f)
+	}
+	fields := make([]string, len(columns))
+	for i, c := range columns {
 		initial := "NULL"
 		if c.Initial != nil {
 			initial = duckdb.QuoteString(*c.Initial)
@@ -64,7 +89,7 @@ func scan(t Table) string {
 		fields[i] = fmt.Sprintf("%d: {name: %s, type: %s, default_value: CAST(%s AS VARCHAR)}",
 			c.ID, duckdb.QuoteString(c.Name), duckdb.QuoteString(c.Type.DuckDB()), initial)
 	}
-	return fmt.Sprintf("SELECT * FROM read_parquet([%s], schema = MAP {%s})", strings.Join(files, ", "), strings.Join(fields, ", "))
+	return fmt.Sprintf("read_parquet([%s], schema = MAP {%s})", strings.Join(quoted, ", "), strings.Join(fields, ", "))
 }
 
 // literals spells rows as VALUES. DuckDB casts the texts to the columns'

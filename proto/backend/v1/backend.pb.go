@@ -271,7 +271,7 @@ func (x QueryError_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use QueryError_Kind.Descriptor instead.
 func (QueryError_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{27, 0}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{28, 0}
 }
 
 // Leadership says on whose behalf a call is made: terms are ordered within an
@@ -2056,7 +2056,9 @@ type QueryTable struct {
 	Paths []string `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`
 	// Rows given with the request instead of files: each cell is text in MySQL's
 	// form, columns as in schema. Used for information_schema.
-	Rows          []*InlineRow `protobuf:"bytes,5,rep,name=rows,proto3" json:"rows,omitempty"`
+	Rows []*InlineRow `protobuf:"bytes,5,rep,name=rows,proto3" json:"rows,omitempty"`
+	// Files from before columns had the types that they have in schema.
+	Older         []*OlderFiles `protobuf:"bytes,6,rep,name=older,proto3" json:"older,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2126,6 +2128,66 @@ func (x *QueryTable) GetRows() []*InlineRow {
 	return nil
 }
 
+func (x *QueryTable) GetOlder() []*OlderFiles {
+	if x != nil {
+		return x.Older
+	}
+	return nil
+}
+
+// OlderFiles is files of one schema version, or of several with the same types.
+type OlderFiles struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schema        *v1.Schema             `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Paths         []string               `protobuf:"bytes,2,rep,name=paths,proto3" json:"paths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OlderFiles) Reset() {
+	*x = OlderFiles{}
+	mi := &file_backend_v1_backend_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OlderFiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OlderFiles) ProtoMessage() {}
+
+func (x *OlderFiles) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OlderFiles.ProtoReflect.Descriptor instead.
+func (*OlderFiles) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *OlderFiles) GetSchema() *v1.Schema {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *OlderFiles) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
 type InlineRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cells         []*Cell                `protobuf:"bytes,1,rep,name=cells,proto3" json:"cells,omitempty"`
@@ -2135,7 +2197,7 @@ type InlineRow struct {
 
 func (x *InlineRow) Reset() {
 	*x = InlineRow{}
-	mi := &file_backend_v1_backend_proto_msgTypes[24]
+	mi := &file_backend_v1_backend_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2209,7 @@ func (x *InlineRow) String() string {
 func (*InlineRow) ProtoMessage() {}
 
 func (x *InlineRow) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[24]
+	mi := &file_backend_v1_backend_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2222,7 @@ func (x *InlineRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InlineRow.ProtoReflect.Descriptor instead.
 func (*InlineRow) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{24}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *InlineRow) GetCells() []*Cell {
@@ -2179,7 +2241,7 @@ type Cell struct {
 
 func (x *Cell) Reset() {
 	*x = Cell{}
-	mi := &file_backend_v1_backend_proto_msgTypes[25]
+	mi := &file_backend_v1_backend_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2253,7 @@ func (x *Cell) String() string {
 func (*Cell) ProtoMessage() {}
 
 func (x *Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[25]
+	mi := &file_backend_v1_backend_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2266,7 @@ func (x *Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cell.ProtoReflect.Descriptor instead.
 func (*Cell) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{25}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Cell) GetValue() []byte {
@@ -2229,7 +2291,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_backend_v1_backend_proto_msgTypes[26]
+	mi := &file_backend_v1_backend_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2303,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[26]
+	mi := &file_backend_v1_backend_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2316,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{26}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -2303,7 +2365,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_backend_v1_backend_proto_msgTypes[27]
+	mi := &file_backend_v1_backend_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2377,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[27]
+	mi := &file_backend_v1_backend_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2390,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{27}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *QueryError) GetKind() QueryError_Kind {
@@ -2351,7 +2413,7 @@ type QueryResponse struct {
 
 func (x *QueryResponse) Reset() {
 	*x = QueryResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[28]
+	mi := &file_backend_v1_backend_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2425,7 @@ func (x *QueryResponse) String() string {
 func (*QueryResponse) ProtoMessage() {}
 
 func (x *QueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[28]
+	mi := &file_backend_v1_backend_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2438,7 @@ func (x *QueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryResponse.ProtoReflect.Descriptor instead.
 func (*QueryResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{28}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *QueryResponse) GetBody() isQueryResponse_Body {
@@ -2431,7 +2493,7 @@ type ResultColumn struct {
 
 func (x *ResultColumn) Reset() {
 	*x = ResultColumn{}
-	mi := &file_backend_v1_backend_proto_msgTypes[29]
+	mi := &file_backend_v1_backend_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2505,7 @@ func (x *ResultColumn) String() string {
 func (*ResultColumn) ProtoMessage() {}
 
 func (x *ResultColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[29]
+	mi := &file_backend_v1_backend_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2518,7 @@ func (x *ResultColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumn.ProtoReflect.Descriptor instead.
 func (*ResultColumn) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{29}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResultColumn) GetName() string {
@@ -2482,7 +2544,7 @@ type ResultSchema struct {
 
 func (x *ResultSchema) Reset() {
 	*x = ResultSchema{}
-	mi := &file_backend_v1_backend_proto_msgTypes[30]
+	mi := &file_backend_v1_backend_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2556,7 @@ func (x *ResultSchema) String() string {
 func (*ResultSchema) ProtoMessage() {}
 
 func (x *ResultSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[30]
+	mi := &file_backend_v1_backend_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2569,7 @@ func (x *ResultSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultSchema.ProtoReflect.Descriptor instead.
 func (*ResultSchema) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{30}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResultSchema) GetColumns() []*ResultColumn {
@@ -2529,7 +2591,7 @@ type RowBatch struct {
 
 func (x *RowBatch) Reset() {
 	*x = RowBatch{}
-	mi := &file_backend_v1_backend_proto_msgTypes[31]
+	mi := &file_backend_v1_backend_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2603,7 @@ func (x *RowBatch) String() string {
 func (*RowBatch) ProtoMessage() {}
 
 func (x *RowBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[31]
+	mi := &file_backend_v1_backend_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2616,7 @@ func (x *RowBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowBatch.ProtoReflect.Descriptor instead.
 func (*RowBatch) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{31}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RowBatch) GetData() []byte {
@@ -2777,14 +2839,19 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\":\n" +
 	"\x1aDeliverDeadLettersResponse\x12\x1c\n" +
-	"\tdelivered\x18\x01 \x01(\x03R\tdelivered\"\xa7\x01\n" +
+	"\tdelivered\x18\x01 \x01(\x03R\tdelivered\"\xdb\x01\n" +
 	"\n" +
 	"QueryTable\x12\x0e\n" +
 	"\x02db\x18\x01 \x01(\tR\x02db\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12.\n" +
 	"\x06schema\x18\x03 \x01(\v2\x16.shoal.types.v1.SchemaR\x06schema\x12\x14\n" +
 	"\x05paths\x18\x04 \x03(\tR\x05paths\x12/\n" +
-	"\x04rows\x18\x05 \x03(\v2\x1b.shoal.backend.v1.InlineRowR\x04rows\"9\n" +
+	"\x04rows\x18\x05 \x03(\v2\x1b.shoal.backend.v1.InlineRowR\x04rows\x122\n" +
+	"\x05older\x18\x06 \x03(\v2\x1c.shoal.backend.v1.OlderFilesR\x05older\"R\n" +
+	"\n" +
+	"OlderFiles\x12.\n" +
+	"\x06schema\x18\x01 \x01(\v2\x16.shoal.types.v1.SchemaR\x06schema\x12\x14\n" +
+	"\x05paths\x18\x02 \x03(\tR\x05paths\"9\n" +
 	"\tInlineRow\x12,\n" +
 	"\x05cells\x18\x01 \x03(\v2\x16.shoal.backend.v1.CellR\x05cells\"+\n" +
 	"\x04Cell\x12\x19\n" +
@@ -2854,7 +2921,7 @@ func file_backend_v1_backend_proto_rawDescGZIP() []byte {
 }
 
 var file_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_backend_v1_backend_proto_goTypes = []any{
 	(TroubleKind)(0),                   // 0: shoal.backend.v1.TroubleKind
 	(TaskStatus_Phase)(0),              // 1: shoal.backend.v1.TaskStatus.Phase
@@ -2884,24 +2951,25 @@ var file_backend_v1_backend_proto_goTypes = []any{
 	(*DeliverDeadLettersRequest)(nil),  // 25: shoal.backend.v1.DeliverDeadLettersRequest
 	(*DeliverDeadLettersResponse)(nil), // 26: shoal.backend.v1.DeliverDeadLettersResponse
 	(*QueryTable)(nil),                 // 27: shoal.backend.v1.QueryTable
-	(*InlineRow)(nil),                  // 28: shoal.backend.v1.InlineRow
-	(*Cell)(nil),                       // 29: shoal.backend.v1.Cell
-	(*QueryRequest)(nil),               // 30: shoal.backend.v1.QueryRequest
-	(*QueryError)(nil),                 // 31: shoal.backend.v1.QueryError
-	(*QueryResponse)(nil),              // 32: shoal.backend.v1.QueryResponse
-	(*ResultColumn)(nil),               // 33: shoal.backend.v1.ResultColumn
-	(*ResultSchema)(nil),               // 34: shoal.backend.v1.ResultSchema
-	(*RowBatch)(nil),                   // 35: shoal.backend.v1.RowBatch
-	nil,                                // 36: shoal.backend.v1.TaskSpec.FilesEntry
-	nil,                                // 37: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	nil,                                // 38: shoal.backend.v1.ProbeRequest.FilesEntry
-	nil,                                // 39: shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
-	nil,                                // 40: shoal.backend.v1.ReadRecordsRequest.FilesEntry
-	nil,                                // 41: shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
-	(*v1.Schema)(nil),                  // 42: shoal.types.v1.Schema
-	(*v1.RoutineLoad)(nil),             // 43: shoal.types.v1.RoutineLoad
-	(*v1.OffsetRange)(nil),             // 44: shoal.types.v1.OffsetRange
-	(*v1.Counters)(nil),                // 45: shoal.types.v1.Counters
+	(*OlderFiles)(nil),                 // 28: shoal.backend.v1.OlderFiles
+	(*InlineRow)(nil),                  // 29: shoal.backend.v1.InlineRow
+	(*Cell)(nil),                       // 30: shoal.backend.v1.Cell
+	(*QueryRequest)(nil),               // 31: shoal.backend.v1.QueryRequest
+	(*QueryError)(nil),                 // 32: shoal.backend.v1.QueryError
+	(*QueryResponse)(nil),              // 33: shoal.backend.v1.QueryResponse
+	(*ResultColumn)(nil),               // 34: shoal.backend.v1.ResultColumn
+	(*ResultSchema)(nil),               // 35: shoal.backend.v1.ResultSchema
+	(*RowBatch)(nil),                   // 36: shoal.backend.v1.RowBatch
+	nil,                                // 37: shoal.backend.v1.TaskSpec.FilesEntry
+	nil,                                // 38: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	nil,                                // 39: shoal.backend.v1.ProbeRequest.FilesEntry
+	nil,                                // 40: shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
+	nil,                                // 41: shoal.backend.v1.ReadRecordsRequest.FilesEntry
+	nil,                                // 42: shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
+	(*v1.Schema)(nil),                  // 43: shoal.types.v1.Schema
+	(*v1.RoutineLoad)(nil),             // 44: shoal.types.v1.RoutineLoad
+	(*v1.OffsetRange)(nil),             // 45: shoal.types.v1.OffsetRange
+	(*v1.Counters)(nil),                // 46: shoal.types.v1.Counters
 }
 var file_backend_v1_backend_proto_depIdxs = []int32{
 	4,  // 0: shoal.backend.v1.HeartbeatRequest.leadership:type_name -> shoal.backend.v1.Leadership
@@ -2911,65 +2979,67 @@ var file_backend_v1_backend_proto_depIdxs = []int32{
 	5,  // 4: shoal.backend.v1.TaskStatus.task:type_name -> shoal.backend.v1.TaskRef
 	1,  // 5: shoal.backend.v1.TaskStatus.phase:type_name -> shoal.backend.v1.TaskStatus.Phase
 	0,  // 6: shoal.backend.v1.TaskStatus.trouble_kind:type_name -> shoal.backend.v1.TroubleKind
-	42, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
-	43, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
+	43, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
+	44, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
 	10, // 9: shoal.backend.v1.TaskSpec.partitions:type_name -> shoal.backend.v1.PartitionStart
 	11, // 10: shoal.backend.v1.TaskSpec.tables:type_name -> shoal.backend.v1.TaskTable
-	36, // 11: shoal.backend.v1.TaskSpec.files:type_name -> shoal.backend.v1.TaskSpec.FilesEntry
-	42, // 12: shoal.backend.v1.TaskTable.schema:type_name -> shoal.types.v1.Schema
+	37, // 11: shoal.backend.v1.TaskSpec.files:type_name -> shoal.backend.v1.TaskSpec.FilesEntry
+	43, // 12: shoal.backend.v1.TaskTable.schema:type_name -> shoal.types.v1.Schema
 	4,  // 13: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
 	9,  // 14: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
 	4,  // 15: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
 	5,  // 16: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
 	4,  // 17: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	37, // 18: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	44, // 19: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
-	38, // 20: shoal.backend.v1.ProbeRequest.files:type_name -> shoal.backend.v1.ProbeRequest.FilesEntry
-	44, // 21: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
-	44, // 22: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
-	44, // 23: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
-	39, // 24: shoal.backend.v1.ReadRecordsRequest.custom_properties:type_name -> shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
-	40, // 25: shoal.backend.v1.ReadRecordsRequest.files:type_name -> shoal.backend.v1.ReadRecordsRequest.FilesEntry
+	38, // 18: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	45, // 19: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
+	39, // 20: shoal.backend.v1.ProbeRequest.files:type_name -> shoal.backend.v1.ProbeRequest.FilesEntry
+	45, // 21: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
+	45, // 22: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
+	45, // 23: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
+	40, // 24: shoal.backend.v1.ReadRecordsRequest.custom_properties:type_name -> shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
+	41, // 25: shoal.backend.v1.ReadRecordsRequest.files:type_name -> shoal.backend.v1.ReadRecordsRequest.FilesEntry
 	10, // 26: shoal.backend.v1.ReadRecordsRequest.starts:type_name -> shoal.backend.v1.PartitionStart
 	20, // 27: shoal.backend.v1.ReadRecordsResponse.records:type_name -> shoal.backend.v1.KafkaRecord
 	21, // 28: shoal.backend.v1.KafkaRecord.headers:type_name -> shoal.backend.v1.Header
 	9,  // 29: shoal.backend.v1.DryRunRequest.task:type_name -> shoal.backend.v1.TaskSpec
 	24, // 30: shoal.backend.v1.DryRunResponse.rows:type_name -> shoal.backend.v1.DryRunRow
-	45, // 31: shoal.backend.v1.DryRunResponse.counters:type_name -> shoal.types.v1.Counters
+	46, // 31: shoal.backend.v1.DryRunResponse.counters:type_name -> shoal.types.v1.Counters
 	2,  // 32: shoal.backend.v1.DryRunRow.outcome:type_name -> shoal.backend.v1.DryRunRow.Outcome
-	29, // 33: shoal.backend.v1.DryRunRow.cells:type_name -> shoal.backend.v1.Cell
+	30, // 33: shoal.backend.v1.DryRunRow.cells:type_name -> shoal.backend.v1.Cell
 	4,  // 34: shoal.backend.v1.DeliverDeadLettersRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	43, // 35: shoal.backend.v1.DeliverDeadLettersRequest.load:type_name -> shoal.types.v1.RoutineLoad
-	41, // 36: shoal.backend.v1.DeliverDeadLettersRequest.files:type_name -> shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
-	42, // 37: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
-	28, // 38: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
-	29, // 39: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
-	27, // 40: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
-	3,  // 41: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
-	34, // 42: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
-	35, // 43: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
-	33, // 44: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
-	6,  // 45: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
-	12, // 46: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
-	14, // 47: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
-	16, // 48: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
-	18, // 49: shoal.backend.v1.BackendService.ReadRecords:input_type -> shoal.backend.v1.ReadRecordsRequest
-	22, // 50: shoal.backend.v1.BackendService.DryRun:input_type -> shoal.backend.v1.DryRunRequest
-	25, // 51: shoal.backend.v1.BackendService.DeliverDeadLetters:input_type -> shoal.backend.v1.DeliverDeadLettersRequest
-	30, // 52: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
-	7,  // 53: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
-	13, // 54: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
-	15, // 55: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
-	17, // 56: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
-	19, // 57: shoal.backend.v1.BackendService.ReadRecords:output_type -> shoal.backend.v1.ReadRecordsResponse
-	23, // 58: shoal.backend.v1.BackendService.DryRun:output_type -> shoal.backend.v1.DryRunResponse
-	26, // 59: shoal.backend.v1.BackendService.DeliverDeadLetters:output_type -> shoal.backend.v1.DeliverDeadLettersResponse
-	32, // 60: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
-	53, // [53:61] is the sub-list for method output_type
-	45, // [45:53] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	44, // 35: shoal.backend.v1.DeliverDeadLettersRequest.load:type_name -> shoal.types.v1.RoutineLoad
+	42, // 36: shoal.backend.v1.DeliverDeadLettersRequest.files:type_name -> shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
+	43, // 37: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
+	29, // 38: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
+	28, // 39: shoal.backend.v1.QueryTable.older:type_name -> shoal.backend.v1.OlderFiles
+	43, // 40: shoal.backend.v1.OlderFiles.schema:type_name -> shoal.types.v1.Schema
+	30, // 41: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
+	27, // 42: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
+	3,  // 43: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
+	35, // 44: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
+	36, // 45: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
+	34, // 46: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
+	6,  // 47: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
+	12, // 48: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
+	14, // 49: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
+	16, // 50: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
+	18, // 51: shoal.backend.v1.BackendService.ReadRecords:input_type -> shoal.backend.v1.ReadRecordsRequest
+	22, // 52: shoal.backend.v1.BackendService.DryRun:input_type -> shoal.backend.v1.DryRunRequest
+	25, // 53: shoal.backend.v1.BackendService.DeliverDeadLetters:input_type -> shoal.backend.v1.DeliverDeadLettersRequest
+	31, // 54: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
+	7,  // 55: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
+	13, // 56: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
+	15, // 57: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
+	17, // 58: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
+	19, // 59: shoal.backend.v1.BackendService.ReadRecords:output_type -> shoal.backend.v1.ReadRecordsResponse
+	23, // 60: shoal.backend.v1.BackendService.DryRun:output_type -> shoal.backend.v1.DryRunResponse
+	26, // 61: shoal.backend.v1.BackendService.DeliverDeadLetters:output_type -> shoal.backend.v1.DeliverDeadLettersResponse
+	33, // 62: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
+	55, // [55:63] is the sub-list for method output_type
+	47, // [47:55] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_backend_v1_backend_proto_init() }
@@ -2978,8 +3048,8 @@ func file_backend_v1_backend_proto_init() {
 		return
 	}
 	file_backend_v1_backend_proto_msgTypes[16].OneofWrappers = []any{}
-	file_backend_v1_backend_proto_msgTypes[25].OneofWrappers = []any{}
-	file_backend_v1_backend_proto_msgTypes[28].OneofWrappers = []any{
+	file_backend_v1_backend_proto_msgTypes[26].OneofWrappers = []any{}
+	file_backend_v1_backend_proto_msgTypes[29].OneofWrappers = []any{
 		(*QueryResponse_Schema)(nil),
 		(*QueryResponse_Rows)(nil),
 	}
@@ -2989,7 +3059,7 @@ func file_backend_v1_backend_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_backend_v1_backend_proto_rawDesc), len(file_backend_v1_backend_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
