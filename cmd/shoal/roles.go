@@ -33,7 +33,7 @@ type settings struct {
 	bootstrap                              bool
 	frontends                              []string
 	slots                                  int
-	dieAfterCommits                        int
+	dieAfterCommits, dieAfterDeliveries    int
 	log                                    io.Writer // stderr if nil
 }
 
@@ -60,6 +60,8 @@ func (s *settings) frontendFlags(cmd *cobra.Command) {
 func (s *settings) backendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&s.slots, "slots", defaultSlots, "tasks that run at a time")
+	f.IntVar(&s.dieAfterDeliveries, "die-after-deliveries", 0, "for tests: die when dead letters were produced for the n-th time, before the frontend hears it")
+	f.MarkHidden("die-after-deliveries")
 }
 
 func frontendCommand() *cobra.Command {
@@ -251,6 +253,7 @@ func (p *process) openBackend() (err error) {
 	config := beserver.Config{
 		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, Warehouse: p.warehouse, Host: p.host, RPCPort: port(p.rpc),
 		HTTPPort: port(p.http), Slots: p.slots, Threads: runtime.NumCPU(), Version: version, Logger: p.log,
+		AfterDelivery: dieAfter(p.dieAfterDeliveries),
 	}
 	if die := dieAfter(p.dieAfterCommits); die != nil {
 		config.AfterCommit = func(string) { die() }
