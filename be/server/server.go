@@ -127,7 +127,7 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 	// Tasks outlive ctx while they drain.
 	exec := executor.New(context.WithoutCancel(ctx), executor.Config{
 		Slots: s.cfg.Slots, Logger: s.cfg.Logger,
-		Start: (&starter{server: s, warehouse: wh, pipes: pipes}).start,
+		Start: (&starter{server: s, warehouse: wh, pipes: pipes, gate: &gate{warehouse: wh}}).start,
 	})
 	s.service.Attach(&rpc.Backend{
 		ID: joined.BackendId, ClusterID: joined.ClusterId, Tasks: exec, Queries: queries, Probes: prober{}, Reads: previewer{s.cfg.Logger},

@@ -24,6 +24,7 @@ type starter struct {
 	server    *Server
 	warehouse *warehouse.Warehouse
 	pipes     *pipe.Engine
+	gate      *gate
 }
 
 func (st *starter) start(spec *backendv1.TaskSpec) (executor.Task, error) {
@@ -39,7 +40,7 @@ func (st *starter) start(spec *backendv1.TaskSpec) (executor.Task, error) {
 	}
 	return &loading{
 		Task: task.New(task.Config{
-			Spec: spec, Source: reading.source, Writer: writing{writer}, Committer: s.fe, Runtime: task.Real{}, Logger: s.cfg.Logger,
+			Spec: spec, Source: reading.source, Writer: writing{writer, st.gate}, Committer: s.fe, Runtime: task.Real{}, Logger: s.cfg.Logger,
 			MaxBytes: recordMemory, AppliedIndex: s.applied.Load, Blame: blame, Hooks: task.Hooks{AfterCommit: s.cfg.AfterCommit},
 		}),
 		reading: reading, pipe: writer,
@@ -64,9 +65,15 @@ func (l *loading) Run(ctx context.Context) error {
 }
 
 // writing is a pipe as the task's Writer.
-type writing struct{ pipe *pipe.Pipe }
+type writing struct {
+	pipe *pipe.Pipe
+	*gate
+}
 
 func (w writing) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (task.Written, error) {
 	res, err := w.pipe.Write(ctx, number, label, parts)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, warehouse.ErrExists) {
+		w.gate.shut(err)
+	}
 	return task.Written(res), err
 }

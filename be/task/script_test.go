@@ -29,6 +29,7 @@ import (
 //	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 unproven=8 err=... lock=2s
 //	fetch 0:1-9 expired=1-3 more=1 stuck=1:lost           in mode=classic, which has no locks; it stays stuck
 //	write 2s | write error ...        the next write's time, or its failure
+//	write broken 10s ...              its failure, and nothing can be written for a time
 //	commit [2s] committed | conflict 0:3-4 | wait | error | ...
 //	ack refused 0 | ack retry 0       the next Acknowledge's outcome for a partition
 //
@@ -61,6 +62,7 @@ type world struct {
 	story  strings.Builder
 	queued []source.Ack
 	stuck  []source.Partition
+	broken time.Time // nothing can be written before
 	names  map[string]bool
 }
 
@@ -330,6 +332,13 @@ func (w *world) Write(ctx context.Context, _ uint64, name string, parts []source
 	}
 	w.say("write %s: %s", name, strings.Join(what, " "))
 	d, _ := next(&w.writes)
+	if len(d.words) > 2 && d.words[0] == "broken" {
+		w.broken = time.Now().Add(w.duration(d.words[1]))
+		d.words = append([]string{"error"}, d.words[2:]...)
+	}
+	if time.Now().Before(w.broken) && len(d.words) == 0 {
+		return task.Written{}, errors.New("still broken")
+	}
 	for _, word := range d.words {
 		if word == "error" {
 			return task.Written{}, errors.New(strings.Join(d.words[1:], " "))
@@ -341,6 +350,13 @@ func (w *world) Write(ctx context.Context, _ uint64, name string, parts []source
 		}
 	}
 	return task.Written{Rowset: &typesv1.Rowset{Path: name, Rows: rows}, Counters: &typesv1.Counters{TotalRows: rows}}, nil
+}
+
+func (w *world) Ready() error {
+	if time.Now().Before(w.broken) {
+		return errors.New("broken")
+	}
+	return nil
 }
 
 func (w *world) Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {

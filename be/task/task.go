@@ -51,6 +51,9 @@ type Written struct {
 // name exists since the process ran before). It returns soon after ctx ends.
 type Writer interface {
 	Write(ctx context.Context, number uint64, label string, parts []source.Partition) (Written, error)
+	// Ready says why nothing can be written now, as far as is known without
+	// anything to write. It is asked before each poll.
+	Ready() error
 }
 
 // A Committer asks the leading frontend to settle a txn. An error means that
@@ -165,7 +168,7 @@ func timeout(load *typesv1.RoutineLoad) time.Duration {
 func (t *Task) Run(ctx context.Context) error {
 	defer t.close(ctx)
 	pause := backOffFirst
-	for ctx.Err() == nil {
+	for t.ready(ctx) {
 		b := t.poll(ctx)
 		err := t.load(ctx, b)
 		var ended *Ended
@@ -186,6 +189,24 @@ func (t *Task) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ready waits until something can be written: what is fetched in vain costs a
+// delivery. It tells whether to go on.
+func (t *Task) ready(ctx context.Context) bool {
+	for pause := retryFirst; ctx.Err() == nil; pause = min(2*pause, retryMost) {
+		err := t.cfg.Writer.Ready()
+		if err == nil {
+			if pause > retryFirst {
+				t.status.recovered(backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE)
+			}
+			return true
+		}
+		t.status.phase(backendv1.TaskStatus_PHASE_BACKING_OFF)
+		t.trouble(backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, err)
+		t.rt.Wait(ctx, nil, t.rt.Now().Add(pause))
+	}
+	return false
 }
 
 // Status is what heartbeats tell of the task. Any goroutine may ask.

@@ -22,11 +22,21 @@ type warehouse map[string]*file
 func isError(o int64) bool    { return o%11 == 5 }
 func isFiltered(o int64) bool { return o%13 == 7 }
 
+var errFull = errors.New("no space left in the warehouse")
+
 // errExists is be/warehouse's: no name is given twice.
 var errExists = errors.New("a file of that name exists")
 
 // A pipe is the model of be/pipe.
 type pipe struct{ s *Sim }
+
+// Ready knows of a full warehouse as soon as anybody does.
+func (p *pipe) Ready() error {
+	if p.s.w.now.Before(p.s.refusesUntil) {
+		return errFull
+	}
+	return nil
+}
 
 // Write takes time, may fail, and may leave a file behind either way.
 func (p *pipe) Write(ctx context.Context, _ uint64, label string, parts []source.Partition) (task.Written, error) {
@@ -36,7 +46,7 @@ func (p *pipe) Write(ctx context.Context, _ uint64, label string, parts []source
 		return task.Written{}, ctx.Err()
 	}
 	if s.w.now.Before(s.refusesUntil) {
-		return task.Written{}, errors.New("no space left in the warehouse")
+		return task.Written{}, errFull
 	}
 	rows, bad := &file{}, &file{}
 	w := task.Written{Counters: &typesv1.Counters{}}

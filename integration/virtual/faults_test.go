@@ -81,6 +81,9 @@ type faultyWriter struct {
 	writer task.Writer
 }
 
+// Ready implements task.Writer: the backend does not know of the faults.
+func (f faultyWriter) Ready() error { return nil }
+
 // Write implements task.Writer.
 func (f faultyWriter) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (task.Written, error) {
 	delay, err := f.b.w.faults.writing(f.b)

@@ -56,6 +56,9 @@ type memoryWriter struct {
 	spec *backendv1.TaskSpec
 }
 
+// Ready implements task.Writer.
+func (memoryWriter) Ready() error { return nil }
+
 // Write implements task.Writer.
 func (m memoryWriter) Write(_ context.Context, number uint64, _ string, parts []source.Partition) (task.Written, error) {
 	var ids []int64
@@ -118,6 +121,9 @@ func (d *disk) open(spec *backendv1.TaskSpec) (task.Writer, func() error, error)
 }
 
 type pipeWriter struct{ *pipe.Pipe }
+
+// Ready implements task.Writer.
+func (pipeWriter) Ready() error { return nil }
 
 // Write implements task.Writer.
 func (w pipeWriter) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (task.Written, error) {

@@ -64,6 +64,27 @@ func (w *Warehouse) Trouble() string {
 	return ""
 }
 
+// trial is how much TryWrite writes.
+const trial = 1 << 20
+
+// TryWrite finds out whether files can be written here now, by writing one that
+// nobody sees. The error says why not.
+func (w *Warehouse) TryWrite() error {
+	if err := w.verifyAgain(); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(w.root, ".trial-*")
+	if err != nil {
+		return fmt.Errorf("warehouse %s: %w", w.root, err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, trial))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("warehouse %s: %w", w.root, err)
+	}
+	return nil
+}
+
 // verifyAgain is Verify for the cluster that it last succeeded for.
 func (w *Warehouse) verifyAgain() error {
 	id := w.clusterID.Load()
