@@ -108,6 +108,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bench)) {
 		b.apply(&raftlogv1.Command{Body: &raftlogv1.Command_ScheduleTasks{ScheduleTasks: &raftlogv1.ScheduleTasks{JobId: b.job, Assignments: []*raftlogv1.TaskAssignment{
 			{BackendId: be, MemberId: "m"}, {BackendId: be, MemberId: "n"}}}}})
 		b.lead()
+		synctest.Wait() // it has looked, and looks again in a second
 		test(t, b)
 		b.cancel()
 		b.done.Wait()
