@@ -291,10 +291,7 @@ func TestC50(t *testing.T) {
 		write()
 		other.Run()
 	}
-	j.waitCounters(counters{Loaded: int64(id)})
-	j.checkRows("SELECT count(*), count(DISTINCT id), max(id) FROM t", [][]string{{fmt.Sprint(id), fmt.Sprint(id), fmt.Sprint(id - 1)}})
-	j.waitNoLag()
-	j.waitLedger()
+	j.settleIDs(id)
 	for _, p := range j.ledger() {
 		if p["Repaired"] != "0" || p["Expired"] != "0" {
 			t.Errorf("ledger %v, want nothing that the group gave up", p)

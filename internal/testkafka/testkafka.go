@@ -31,7 +31,9 @@ import (
 	"shoal/internal/testdeps"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // portTaken is the script's exit status when another process has one of the ports.
@@ -213,8 +215,8 @@ func tryCall(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// CreateTopic creates a topic on all nodes with the given topic configs (nil for none) and returns its name, which is
-// the test's with a number.
+// CreateTopic creates a topic on all nodes with the given topic configs (nil for none), waits until each of them knows
+// it, and returns its name, which is the test's with a number.
 func (b *Broker) CreateTopic(tb testing.TB, partitions int, configs map[string]string) string {
 	tb.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.addrs...))
@@ -232,7 +234,36 @@ func (b *Broker) CreateTopic(tb testing.TB, partitions int, configs map[string]s
 	if _, err := kadm.NewClient(client).CreateTopic(ctx, int32(partitions), int16(b.nodes), values, topic); err != nil {
 		tb.Fatalf("create topic %s: %v", topic, err)
 	}
+	for _, node := range client.SeedBrokers() {
+		if err := awaitTopic(ctx, node, topic); err != nil {
+			tb.Fatalf("topic %s was created, but: %v", topic, err)
+		}
+	}
 	return topic
+}
+
+// awaitTopic waits until a node tells clients of a topic. The controller, which creates it, knows it before.
+func awaitTopic(ctx context.Context, node *kgo.Broker, topic string) error {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		req := kmsg.NewPtrMetadataRequest()
+		asked := kmsg.NewMetadataRequestTopic()
+		asked.Topic = &topic
+		req.Topics = append(req.Topics, asked)
+		answer, err := node.Request(ctx, req)
+		if err == nil {
+			err = kerr.ErrorForCode(answer.(*kmsg.MetadataResponse).Topics[0].ErrorCode)
+		}
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.LeaderNotAvailable) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-again.C:
+		}
+	}
 }
 
 // legal keeps what a topic's name may hold, at a length that leaves room for a number.
