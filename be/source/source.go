@@ -34,8 +34,8 @@ type PartitionID struct {
 // A Partition is what one fetch brought from one partition.
 //
 // Every offset of Acquired is that of a Record or lies in one of Gaps, Unproven,
-// Unread and Expired. Offsets outside Acquired are never reported, though the broker's
-// batches may carry them (aborted, or held by another member).
+// Unread and Expired. Offsets outside Acquired are never reported, though the
+// broker's batches may carry them (aborted, or held by another member).
 type Partition struct {
 	TopicID   TopicID
 	Topic     string

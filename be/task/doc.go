@@ -20,13 +20,18 @@
 //     after that at most HoldLimit locks, because what it holds blocks the head
 //     of a partition for every task of the job.
 //
+// A classic source locks nothing. There Doris's task time-out takes the place of
+// the lock in these limits, what is released is read again by the task itself,
+// and a txn goes on for as long as there is more, since nothing has to be
+// acknowledged first.
+//
 // The goroutine that calls Run owns the source. The pipe and CommitTxn run in
 // one child at a time, which Run waits for while it renews the locks; it never
 // returns before the child has. Time and goroutines come from a Runtime, so
 // that a simulation can own both.
 //
 // The end of Run's context means: drain. A txn whose CommitTxn was sent is
-// asked for until its locks end; everything else is released, and the source
-// closed. That is how a task is cancelled, how a process ends, and what the
-// executor does when it hears no frontend any more.
+// asked for until its locks end, or without locks for ten seconds; everything
+// else is released, and the source closed. That is how a task is cancelled, how
+// a process ends, and what the executor does when it hears no frontend any more.
 package task

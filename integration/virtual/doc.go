@@ -4,7 +4,7 @@
 //
 // Everything between SQL and files is the real code: statements, Raft on a
 // folder, the leader's loops and auditor, heartbeats and CommitTxn over gRPC,
-// executor, task, share member, and in some tests the pipe with DuckDB; a
+// executor, task, the source of either mode, and in some tests the pipe with DuckDB; a
 // faster one in memory stands in for it in the others. The network is of
 // memory: each link has a delay and can be cut. Only the wiring of fe/server
 // and be/server, which listens on TCP, is repeated here.
