@@ -59,11 +59,11 @@ type Compiled struct {
 // and variables. The error is a *parse.SyntaxError with the position in text,
 // an *UnknownName, an *Unsupported, or that of timezone.Load.
 func LoadExpression(text string, scope Scope) (Compiled, error) {
-	casts, prepared, err := prepareCasts(text)
+	casts, prepared, err := prepare(text, &scope)
 	if err != nil {
 		return Compiled{}, err
 	}
-	node, err := parseExpression(prepared, &scope)
+	node, err := parseExpression(prepared)
 	if err != nil {
 		return Compiled{}, err
 	}
@@ -194,11 +194,11 @@ func (p *printer) resultType(node tidb.ExprNode, k kind) types.Type {
 
 // parseExpression reads one expression. Its SQL is put into parentheses, so
 // that nothing of the rest of a SELECT can follow.
-func parseExpression(text prepared, scope *Scope) (tidb.ExprNode, error) {
+func parseExpression(text prepared) (tidb.ExprNode, error) {
 	const before, after = "SELECT (", "\n)"
 	stmt, syntax := parseQuery(before + text.sql + after)
 	if syntax != nil {
-		return nil, text.syntaxError(syntax.Pos-len(before), syntax.Msg, scope)
+		return nil, text.syntaxError(syntax.Pos-len(before), syntax.Msg)
 	}
 	if query, ok := stmt.(*tidb.SelectStmt); ok && isOnlyFields(query) && len(query.Fields.Fields) == 1 {
 		field := query.Fields.Fields[0]

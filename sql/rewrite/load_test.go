@@ -31,6 +31,7 @@ var loadColumns = []struct{ name, spelling, value string }{
 	{"t_int", "INT", "2000000000"}, {"t_dec", "DECIMAL(10,2)", "12.50"}, {"t_double", "DOUBLE", "0.5"}, {"t_bool", "BOOLEAN", "true"}, {"t_date", "DATE", "DATE '2024-02-29'"},
 	{"t_at", "DATETIME", "TIMESTAMP '2024-02-29 12:00:00'"}, {"t_array", "ARRAY<INT>", "[3, 1, 2]"}, {"t_map", "MAP<INT,STRING>", "MAP {1: 'one'}"},
 	{"t_struct", "STRUCT<x:INT,`y z`:STRING>", "{'x': 1, 'y z': 'w'}"}, {"t_fine", "DECIMAL(38,20)", "1.5"}, {"S2", "STRING", "'capital'"}, {"s2", "STRING", "'small'"},
+	{"rank", "STRING", "'1'"}, {"key", "STRING", "'k'"}, {"interval", "STRING", "'i'"}, {"left", "STRING", "'l'"}, {"case", "STRING", "'c'"},
 }
 
 func loadScope(t testing.TB, zone string) rewrite.Scope {
@@ -199,7 +200,7 @@ func TestLoadErrors(t *testing.T) {
 		strings.Repeat("nullif(", 40) + "s" + strings.Repeat(", 1)", 40):    "longer than 1048576 bytes",
 		"n + " + strings.Repeat("1", 90) + ".5":                             "a number has too many digits",
 		"'open":                                                             "this string has no end",
-		"n AND\n  order = 1":                                                "the name order is a reserved word here and must be in backquotes near 'order = 1' at line 2",
+		"n AND\n  case = 1":                                                 "check the expression near '= 1' at line 2",
 		"CAST(n AS BIGINT) + CAST(n AS STRING) AND )":                       "near ')' at line 1",
 	} {
 		got, err := rewrite.LoadExpression(text, scope)

@@ -15,14 +15,27 @@ var loadSpecials map[string]special
 
 func init() {
 	loadSpecials = map[string]special{
-		"nullif": {unknown, (*printer).nullIf}, "greatest": {ofCompared, (*printer).extreme}, "least": {ofCompared, (*printer).extreme},
-		"concat_ws": {text, (*printer).concatWS}, "hex": {text, (*printer).hex}, "elt": {text, (*printer).elt}, "round": {ofNumbers, (*printer).round},
-		"date_trunc":     {datetime, (*printer).dateTrunc},
-		"regexp_extract": {text, (*printer).regexpExtract}, "sha2": {text, (*printer).sha2},
-		"from_second": {datetime, (*printer).fromUnit}, "from_millisecond": {datetime, (*printer).fromUnit}, "from_microsecond": {datetime, (*printer).fromUnit},
-		"array": {list, (*printer).array}, "map": {mapping, (*printer).mapOf}, "named_struct": {structure, (*printer).namedStruct},
-		"array_contains": {boolean, (*printer).arrayFind}, "array_position": {integer, (*printer).arrayFind}, "array_concat": {list, (*printer).arrayConcat},
-		"json_object": {json, (*printer).jsonObject}, "json_array": {json, (*printer).jsonArray},
+		"nullif":           {unknown, (*printer).nullIf},
+		"greatest":         {ofCompared, (*printer).extreme},
+		"least":            {ofCompared, (*printer).extreme},
+		"concat_ws":        {text, (*printer).concatWS},
+		"hex":              {text, (*printer).hex},
+		"elt":              {text, (*printer).elt},
+		"round":            {ofNumbers, (*printer).round},
+		"date_trunc":       {datetime, (*printer).dateTrunc},
+		"regexp_extract":   {text, (*printer).regexpExtract},
+		"sha2":             {text, (*printer).sha2},
+		"from_second":      {datetime, (*printer).fromUnit},
+		"from_millisecond": {datetime, (*printer).fromUnit},
+		"from_microsecond": {datetime, (*printer).fromUnit},
+		"array":            {list, (*printer).array},
+		"map":              {mapping, (*printer).mapOf},
+		"named_struct":     {structure, (*printer).namedStruct},
+		"array_contains":   {boolean, (*printer).arrayFind},
+		"array_position":   {integer, (*printer).arrayFind},
+		"array_concat":     {list, (*printer).arrayConcat},
+		"json_object":      {json, (*printer).jsonObject},
+		"json_array":       {json, (*printer).jsonArray},
 	}
 	loadNames = namesOf(loadTemplates)
 }
