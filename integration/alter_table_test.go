@@ -13,10 +13,12 @@ import (
 // TestAlterTableUnderLoad: columns come, go, are renamed and widened while four
 // tasks load. The job goes on by itself, no record is lost and none comes
 // twice, and older rows are what the schema of the moment says.
-func TestAlterTableUnderLoad(t *testing.T) {
+func TestAlterTableUnderLoad(t *testing.T) { inBothModes(t, alterTableUnderLoad) }
+
+func alterTableUnderLoad(t *testing.T, mode string) {
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
-	l := setUp(t, shoal.DB(), broker, options{partitions: 2, properties: map[string]string{"format": "json", "desired_concurrent_number": "4", "max_batch_interval": "5"}})
+	l := setUp(t, shoal.DB(), broker, options{partitions: 2, properties: map[string]string{"load_mode": mode, "format": "json", "desired_concurrent_number": "4", "max_batch_interval": "5"}})
 	ctx, stop := context.WithCancel(t.Context())
 	produced, wait := l.produceUntil(ctx, 2)
 	defer func() { stop(); wait() }()
