@@ -20,6 +20,7 @@ import (
 // alteration is the columns of a table while the clauses of an ALTER TABLE are
 // applied to them, one after the other. New ones have no field id yet.
 type alteration struct {
+	table       *raftlogv1.Table
 	columns     []*typesv1.Column
 	comment     *string // of the table, nil to leave it
 	distributed map[int32]bool
@@ -27,7 +28,7 @@ type alteration struct {
 }
 
 func newAlteration(t *raftlogv1.Table, now time.Time) *alteration {
-	a := &alteration{now: now, distributed: map[int32]bool{}}
+	a := &alteration{table: t, now: now, distributed: map[int32]bool{}}
 	for _, c := range infoschema.Current(t).Columns {
 		a.columns = append(a.columns, proto.CloneOf(c))
 		a.distributed[c.FieldId] = slices.Contains(t.Distribution, c.Name)
@@ -197,6 +198,9 @@ func (a *alteration) modify(c *ast.ModifyColumn) error {
 	if err := had.CheckChange(c.Column.Type); err != nil {
 		return errno.New(errno.Unknown, "MODIFY COLUMN '%s': %v", column.Name, err)
 	}
+	if had.Kind == types.Decimal && isText(c.Column.Type) && a.scaled(column.FieldId, had.Scale) {
+		return errno.New(errno.Unknown, "MODIFY COLUMN '%s': it had fewer digits after the point before, and older rows would show as many again", column.Name)
+	}
 	switch {
 	case column.Nullable && !next.Nullable:
 		return errno.New(errno.Unknown, "MODIFY COLUMN '%s': a column that may be NULL cannot become NOT NULL", column.Name)
@@ -208,7 +212,7 @@ func (a *alteration) modify(c *ast.ModifyColumn) error {
 		return errno.New(errno.Unknown, "MODIFY COLUMN '%s': its default value cannot change", column.Name)
 	}
 	column.Type, column.Nullable = next.Type, next.Nullable
-	if k := c.Column.Type.Kind; k == types.VarChar || k == types.String {
+	if isText(c.Column.Type) {
 		column.DefaultValue, column.InitialDefault = asShown(had, column.DefaultValue), asShown(had, column.InitialDefault)
 	}
 	if next.Comment != "" {
@@ -220,6 +224,22 @@ func (a *alteration) modify(c *ast.ModifyColumn) error {
 	i := a.index(column.Name)
 	a.columns = slices.Delete(a.columns, i, i+1)
 	return a.place(column, i, c.Position)
+}
+
+func isText(t types.Type) bool { return t.Kind == types.VarChar || t.Kind == types.String }
+
+// scaled tells whether a column of DECIMALs ever had another scale: files are
+// cast from the type that they have, not by way of those between.
+func (a *alteration) scaled(fieldID int32, scale int) bool {
+	for _, schema := range a.table.Schemas {
+		for _, c := range schema.Columns {
+			t, err := types.Parse(c.Type)
+			if c.FieldId == fieldID && err == nil && t.Kind == types.Decimal && t.Scale != scale {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // asShown is a literal of a number's type as a query shows it: as a text it
