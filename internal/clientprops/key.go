@@ -73,7 +73,7 @@ var (
 
 // maxIterations bounds the work that a key can ask for: OpenSSL's default is
 // 2048, careful people take a million.
-const maxIterations = 10_000_000
+const maxIterations = 2_000_000
 
 var errScheme = errors.New("is encrypted in a way that is not supported: PBES2 with PBKDF2 and AES-CBC is, as openssl pkcs8 -topk8 writes it")
 
