@@ -9,7 +9,8 @@
 // It also opens ledgers for new partitions, notices topics that were created
 // again, logs that were truncated and groups that stand still, which it has
 // pinned again, and drops what ledgers remember of voids once no open txn can
-// hold one of them. What it settles never adds to the ranges of a ledger.
+// hold one of them. What it settles never adds to the ranges of a ledger. Of a
+// classic job it does what concerns the topic only (classic.go).
 //
 // The decisions are an Audit's methods, which are pure: time and views come in,
 // commands go out. The Auditor is their runner on the leading frontend; it owns

@@ -2,6 +2,7 @@ package routineload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"shoal/fe/state"
+	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -256,5 +258,22 @@ func TestChangeOfMode(t *testing.T) {
 		if p := b.positions(); len(p) != 3 || p[1].Start != 3 {
 			t.Errorf("the group is pinned at %v", p)
 		}
+	})
+}
+
+// TestResumeOfWhatWasAltered: RESUME pins a group for a definition; if ALTER has
+// replaced it meanwhile, the job stays paused.
+func TestResumeOfWhatWasAltered(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		if err := b.create("j", ""); err != nil {
+			t.Fatal(err)
+		}
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		before := b.job()
+		b.must(`ALTER ROUTINE LOAD FOR j PROPERTIES("max_error_number"="7")`)
+		if err := b.manager.resume(t.Context(), before, false); !errors.Is(err, jobs.ErrMovedOn) || b.job().State != raftlogv1.JobState_JOB_STATE_PAUSED {
+			t.Errorf("resume of the job as it was = %v, it is %v", err, b.job().State)
+		}
+		b.must("RESUME ROUTINE LOAD FOR j")
 	})
 }

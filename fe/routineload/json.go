@@ -118,12 +118,14 @@ func statistic(job *raftlogv1.Job, tasks []*backendv1.TaskStatus, now time.Time)
 		TotalRows         int64    `json:"totalRows"`
 		UnselectedRows    int64    `json:"unselectedRows"`
 		EmptyMessages     int64    `json:"emptyMessages"`
+		DeadLetters       int64    `json:"deadLetters,omitempty"`
 		ReceivedBytesRate int64    `json:"receivedBytesRate"`
 		TaskExecuteTimeMs int64    `json:"taskExecuteTimeMs"`
 	}{
 		ReceivedBytes: c.GetReceivedBytes(), RunningTxns: running, ErrorRows: c.GetErrorRows(), CommittedTaskNum: job.CommittedTxns,
 		LoadedRows: c.GetLoadedRows(), LoadRowsRate: c.GetLoadedRows() * 1000 / ms, AbortedTaskNum: job.AbortedTxns,
 		ErrorRowsAfter: job.ErrorsAfterResume, TotalRows: c.GetTotalRows(), UnselectedRows: c.GetUnselectedRows(), EmptyMessages: c.GetEmptyMessages(),
+		DeadLetters:       job.DeadLetters,
 		ReceivedBytesRate: c.GetReceivedBytes() * 1000 / ms, TaskExecuteTimeMs: ms,
 	})
 }

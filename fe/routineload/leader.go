@@ -90,7 +90,9 @@ func (m *Manager) input(now time.Time) schedule.Input {
 				Job: job, DatabaseGone: st.DatabaseByID(job.DatabaseId) == nil,
 				TableGone: !job.Load.MultiTable && st.TableByID(job.TableId) == nil,
 			})
-			ledgers[job.Id] = st.Ledgers(job.Id)
+			if !isShare(job.Load) {
+				ledgers[job.Id] = st.Ledgers(job.Id)
+			}
 		}
 	})
 	for i := range in.Jobs {

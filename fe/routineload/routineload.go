@@ -4,18 +4,20 @@
 // Statements come in through the Manager's methods, which check them, speak to
 // the broker through fe/kafka where they must, and propose commands; errors are
 // made for clients (fe/errno). A job is made in three steps that may each be
-// repeated: its start offsets are resolved and recorded with it; its share
-// group gets its settings and is pinned there; only then it is started and may
-// have tasks. RESUME pins again, at the settled offsets, while the group has no
-// member.
+// repeated: its start offsets are resolved and recorded with it; in share mode
+// its group gets its settings and is pinned there; only then it is started and
+// may have tasks. RESUME pins again, at the settled offsets, while the group has
+// no member. A classic job has no group.
 //
 // RunLeader is the leader's part: each second, and when something changed, it
-// plans where tasks run (fe/schedule), lets members of lost backends leave
-// their group, finishes starts that a former leader began, deletes the groups
-// of ended jobs, and has the auditor look at topics and groups. A group that
-// the auditor finds standing still is pinned again as RESUME does it, with the
-// job's tasks off their backends meanwhile. It owns its
-// goroutines; nothing runs on a frontend that does not lead.
+// pauses jobs that their table has outgrown, plans where tasks run
+// (fe/schedule), lets members of lost backends leave their group, and has the
+// auditor look at topics and groups. A group that the auditor finds standing
+// still is pinned again as RESUME does it, with the job's tasks off their
+// backends meanwhile. With less hurry it finishes starts that a former leader
+// began, resumes jobs that need no person, and deletes the groups of jobs that
+// read by them no more. It owns its goroutines; nothing runs on a frontend that
+// does not lead.
 //
 // SHOW ROUTINE LOAD has Doris's columns. ReasonOfStateChanged is filled for
 // PAUSED and CANCELLED jobs, as in Doris; OtherMsg has the verdict: what a job
