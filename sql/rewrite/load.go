@@ -37,7 +37,7 @@ type ScopeColumn struct {
 
 // Compiled is a load expression in DuckDB's SQL.
 type Compiled struct {
-	// SQL is the value, in its own type. It fails for rows that have none, such
+	// SQL is the value, in the DuckDB type of Type. It fails for rows that have none, such
 	// as those whose JSON is broken, and then must not fail others: wrap it in
 	// TRY, with DuckDB's optimizer common_subexpressions off, which takes what
 	// occurs twice out of it.
@@ -45,9 +45,12 @@ type Compiled struct {
 	// Columns are the names of the scope that it reads, as the scope spells
 	// them, sorted.
 	Columns []string
-	// Type is what a ScopeColumn of the value is declared as.
+	// Type is what a ScopeColumn of the value is declared as: numbers of the same
+	// kind if not of the same digits, arrays and maps of texts unless they are
+	// columns, and STRING for JSON, times of day and structs.
 	Type types.Type
 
+	raw  string // the value in its own type
 	kind kind
 }
 
@@ -74,9 +77,9 @@ func LoadExpression(text string, scope Scope) (Compiled, error) {
 	p := &printer{session: &Session{Now: scope.Now.In(location), Zone: scope.Zone}, scope: &scope, casts: casts, kinds: map[tidb.ExprNode]kind{}, used: map[string]bool{}}
 	var compiled Compiled
 	err = guard(func() {
-		sql := p.expr(node)
-		kind := p.kind(node)
-		compiled = Compiled{SQL: sql, Columns: slices.Sorted(maps.Keys(p.used)), Type: p.resultType(node, kind), kind: kind}
+		compiled = Compiled{raw: p.expr(node), kind: p.kind(node)}
+		compiled.SQL, compiled.Type = p.result(node, compiled.raw)
+		compiled.Columns = slices.Sorted(maps.Keys(p.used))
 	})
 	return compiled, err
 }
@@ -91,14 +94,14 @@ func (c Compiled) Text(target types.Type) (string, error) {
 	if c.kind == decimal || c.kind == double {
 		switch target.Kind {
 		case types.TinyInt, types.SmallInt, types.Int, types.BigInt, types.LargeInt: // Doris cuts numbers off
-			return "coalesce(" + cast(tryCast("trunc("+c.SQL+")", "HUGEINT"), "VARCHAR") + ", " + cast(c.SQL, "VARCHAR") + ")", nil
+			return "coalesce(" + cast(tryCast("trunc("+c.raw+")", "HUGEINT"), "VARCHAR") + ", " + cast(c.raw, "VARCHAR") + ")", nil
 		}
 	}
 	return c.as(text)
 }
 
 func (c Compiled) as(to kind) (sql string, err error) {
-	err = guard(func() { sql = convert(c.SQL, c.kind, to) })
+	err = guard(func() { sql = convert(c.raw, c.kind, to) })
 	return sql, err
 }
 
@@ -180,16 +183,26 @@ var loadTypes = map[kind]types.Type{
 	double: {Kind: types.Double}, date: {Kind: types.Date}, datetime: {Kind: types.DateTime, Scale: types.MaxDateTimeScale},
 }
 
-// resultType is the type of an expression. Of arrays, maps and structs only
-// those of columns are known.
-func (p *printer) resultType(node tidb.ExprNode, k kind) types.Type {
-	if t := p.partType(node); t.Kind != types.Invalid {
-		return t
+// result is an expression as a value of a type that columns can have.
+func (p *printer) result(node tidb.ExprNode, printed string) (string, types.Type) {
+	k := p.kind(node)
+	if t := p.partType(node); t.Kind != types.Invalid && k != structure {
+		return printed, t
 	}
 	if t, ok := loadTypes[k]; ok {
-		return t
+		return printed, t
 	}
-	return types.Type{Kind: types.String}
+	text := types.Type{Kind: types.String}
+	switch k {
+	case list:
+		array := types.NewArray(text)
+		return cast(printed, array.DuckDB()), array
+	case mapping:
+		if pairs, err := types.NewMap(text, text); err == nil {
+			return cast(printed, pairs.DuckDB()), pairs
+		}
+	}
+	return toText(printed, k), text
 }
 
 // parseExpression reads one expression. Its SQL is put into parentheses, so

@@ -95,12 +95,38 @@ func TestLoadExpression(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Cmd == "sql" {
+			switch d.Cmd {
+			case "sql":
 				return shown(t, strings.Split(d.Input, "\n"), zone)
+			case "chain":
+				return chained(t, strings.Split(d.Input, "\n"), loadScope(t, zone))
 			}
 			return evaluated(t, d.Cmd, strings.Split(d.Input, "\n"), zone, typ)
 		})
 	})
+}
+
+// chained is what derived columns are that use those before them.
+func chained(t *testing.T, lines []string, scope rewrite.Scope) string {
+	var out strings.Builder
+	for _, line := range lines {
+		name, text, _ := strings.Cut(line, " = ")
+		compiled, err := rewrite.LoadExpression(text, scope)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		as, err := compiled.Text(types.Type{Kind: types.String})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := values(t, as, "typeof("+compiled.SQL+")")
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		fmt.Fprintf(&out, "%s  =  %s, %s as %s\n", line, got[0], compiled.Type, got[1])
+		scope.Columns = append([]rewrite.ScopeColumn{{Name: name, SQL: "(" + compiled.SQL + ")", Type: compiled.Type}}, scope.Columns...)
+	}
+	return out.String()
 }
 
 // shown is what expressions become.

@@ -100,7 +100,7 @@ var templates = map[string]template{
 	"weekofyear/1":               {integer, "week($d1)"},
 	"yearweek/1":                 {integer, "CAST(CASE WHEN strftime($d1, '%U') = '00' THEN strftime(make_date(year($d1) - 1, 12, 31), '%Y%U') ELSE strftime($d1, '%Y%U') END AS INTEGER)"},
 	"datediff/2":                 {integer, "date_diff('day', $a2, $a1)"},
-	"timediff/2":                 {clock, "($d1 - $d2)"},
+	"timediff/2":                 {clock, "to_microseconds(epoch_us($d1) - epoch_us($d2))"},
 	"makedate/2":                 {date, "(make_date($i1, 1, 1) + CAST($i2 AS INTEGER) - 1)"},
 	"to_days/1":                  {integer, "(date_diff('day', DATE '0001-01-01', $a1) + 366)"},
 	"from_days/1":                {date, "(DATE '0001-01-01' + CAST($i1 - 366 AS INTEGER))"},
