@@ -166,3 +166,16 @@ func FuzzMapped(f *testing.F) {
 		}
 	})
 }
+
+// Error rows with much text, more than a batch holds, do not end the rows.
+func TestLargeErrorRows(t *testing.T) {
+	p := newPipe(t, specFor(columns("s STRING", "id INT NOT NULL"), typesv1.RoutineLoad_FORMAT_CSV))
+	large := strings.Repeat("x", 1<<20)
+	res, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, large+",a", large+",b", large+",c", large+",d", large+",e", "f,6")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := res.Counters; c.LoadedRows != 1 || c.ErrorRows != 5 || c.TotalRows != 6 {
+		t.Errorf("counters %v", c)
+	}
+}

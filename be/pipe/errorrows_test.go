@@ -2,6 +2,7 @@ package pipe_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,5 +66,28 @@ func TestErrorRowsAreBounded(t *testing.T) {
 	}
 	if more := p.query(t, "SELECT reason FROM read_parquet('%s') WHERE kafka_offset = 101", res.ErrorRowset.Path); !strings.HasSuffix(more[0], "(and 2 more error rows of this message)") {
 		t.Errorf("reason %q", more)
+	}
+}
+
+// What an error row says stays as it was when it was found, whatever is decoded
+// after it.
+func TestErrorRowsKeepTheirSource(t *testing.T) {
+	long := strings.Repeat("x", 3000)
+	messages := []string{`{"id":"bad\u002d1","s":"a"}`, `{"id":"` + long + `\u002d2","s":"a"}`}
+	for i := range 5000 {
+		messages = append(messages, fmt.Sprintf(`{"id":"\u0031%d","s":"a"}`, i))
+	}
+	for _, where := range []string{"", "id > 0"} {
+		spec := specFor(columns("id INT NOT NULL", "s STRING"), typesv1.RoutineLoad_FORMAT_JSON)
+		spec.Load.Where = where
+		p := newPipe(t, spec)
+		res, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, messages...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := p.query(t, "SELECT source_value FROM read_parquet('%s') ORDER BY kafka_offset", res.ErrorRowset.Path)
+		if want := []string{"bad-1", long[:1024]}; !slices.Equal(got, want) {
+			t.Errorf("where %q: source values %q", where, got)
+		}
 	}
 }

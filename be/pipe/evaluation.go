@@ -23,7 +23,7 @@ type evaluation struct {
 	release func()
 	conn    *sql.Conn
 	stmt    driver.Stmt
-	query   string         // that stmt is
+	text    string         // of stmt
 	values  []driver.Value // of a row
 }
 
@@ -49,7 +49,7 @@ func newEvaluation(ctx context.Context, engine *Engine, e expressions) (*evaluat
 func (ev *evaluation) set(ctx context.Context, e expressions) error {
 	ev.expressions = e
 	query := e.query(ev.id)
-	if query == ev.query {
+	if query == ev.text {
 		return nil
 	}
 	stmt, err := ev.prepare(ctx, query)
@@ -57,7 +57,7 @@ func (ev *evaluation) set(ctx context.Context, e expressions) error {
 		return err
 	}
 	old := ev.stmt
-	ev.stmt, ev.query = stmt, query
+	ev.stmt, ev.text = stmt, query
 	if old != nil {
 		return old.Close()
 	}
@@ -86,7 +86,7 @@ func (ev *evaluation) close() (err error) {
 // order: its judgement, and its derived columns, each a string or nil, which
 // are valid during the call.
 func (ev *evaluation) run(ctx context.Context, rows int, fill func(duckdb.DataChunk) error, each func(row int, j judgement, derived []driver.Value)) error {
-	return ev.query1(ctx, ev.stmt, rows, fill, func(row int) error {
+	return ev.rows(ctx, ev.stmt, rows, fill, func(row int) error {
 		j, ok := ev.values[0].(int32)
 		if !ok {
 			return fmt.Errorf("the judgement of a row is %v", ev.values[0])
@@ -96,10 +96,10 @@ func (ev *evaluation) run(ctx context.Context, rows int, fill func(duckdb.DataCh
 	})
 }
 
-// query1 runs a statement over an input and calls each with every row of the
+// rows runs a statement over an input and calls each with every row of the
 // result in ev.values.
-func (ev *evaluation) query1(ctx context.Context, stmt driver.Stmt, rows int, fill func(duckdb.DataChunk) error, each func(row int) error) (err error) {
-	ev.input.rows, ev.input.fill, ev.input.failure = rows, fill, nil
+func (ev *evaluation) rows(ctx context.Context, stmt driver.Stmt, n int, fill func(duckdb.DataChunk) error, each func(row int) error) (err error) {
+	ev.input.rows, ev.input.fill, ev.input.failure = n, fill, nil
 	result, err := stmt.(driver.StmtQueryContext).QueryContext(ctx, nil)
 	if cause := ev.input.failure; cause != nil {
 		return cause // DuckDB has only its text
@@ -111,10 +111,10 @@ func (ev *evaluation) query1(ctx context.Context, stmt driver.Stmt, rows int, fi
 	for row := 0; ; row++ {
 		err := result.Next(ev.values[:len(result.Columns())])
 		switch ended := errors.Is(err, io.EOF); {
-		case ended && row == rows:
+		case ended && row == n:
 			return nil
-		case ended || row == rows:
-			return fmt.Errorf("another number of rows came back than the %d that were evaluated", rows)
+		case ended || row == n:
+			return fmt.Errorf("another number of rows came back than the %d that were evaluated", n)
 		case err != nil:
 			return err
 		}
@@ -132,7 +132,7 @@ func (ev *evaluation) why(ctx context.Context, failed judgement, fill func(duckd
 	if err != nil {
 		return "", err
 	}
-	failure := ev.query1(ctx, stmt, 1, fill, func(int) error { return nil })
+	failure := ev.rows(ctx, stmt, 1, fill, func(int) error { return nil })
 	if err := errors.Join(ctx.Err(), stmt.Close()); err != nil {
 		return "", err
 	}

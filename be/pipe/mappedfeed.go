@@ -125,9 +125,7 @@ func (f *mappedFeed) convertRows() error {
 		}
 		return nil
 	}
-	return f.evaluate(m.before, len(f.read), f.fillSource,
-		func(row int) *origin { return &f.read[row] },
-		func(row int, derived []driver.Value) { f.convert(row, derived) })
+	return f.evaluate(stage{ev: m.before, rows: f.read, fill: f.fillSource, take: f.convert})
 }
 
 // convert converts one source row.
@@ -167,9 +165,7 @@ func (f *mappedFeed) filterRows() error {
 		return nil
 	}
 	keep := make([]bool, batch.Rows)
-	err := f.evaluate(m.after, batch.Rows, f.fillBatch,
-		func(row int) *origin { return &f.loaded[row] },
-		func(row int, _ []driver.Value) { keep[row] = true })
+	err := f.evaluate(stage{ev: m.after, rows: f.loaded, fill: f.fillBatch, take: func(row int, _ []driver.Value) { keep[row] = true }})
 	if err != nil {
 		return err
 	}
@@ -184,16 +180,25 @@ func (f *mappedFeed) filterRows() error {
 	return nil
 }
 
-// evaluate evaluates rows and gives the selected ones to take. The others are
-// unselected or error rows.
-func (f *mappedFeed) evaluate(ev *evaluation, rows int, fill func(chunk duckdb.DataChunk, first, n int) error,
-	of func(row int) *origin, take func(row int, derived []driver.Value)) error {
+// stage is an evaluation of a batch.
+type stage struct {
+	ev   *evaluation
+	rows []origin
+	// fill puts n rows from first on into a chunk.
+	fill func(chunk duckdb.DataChunk, first, n int) error
+	// take takes a row that was selected, with its derived columns.
+	take func(row int, derived []driver.Value)
+}
+
+// evaluate evaluates rows. Those that are not taken are unselected or error
+// rows.
+func (f *mappedFeed) evaluate(s stage) error {
 	f.asked = f.asked[:0]
-	if err := f.evaluateSome(ev, 0, rows, fill, of, take); err != nil {
+	if err := f.evaluateSome(&s, 0, len(s.rows)); err != nil {
 		return err
 	}
 	for _, a := range f.asked {
-		if err := f.ask(ev, a, of(a.row), func(chunk duckdb.DataChunk) error { return fill(chunk, a.row, 1) }); err != nil {
+		if err := f.ask(&s, a); err != nil {
 			return err
 		}
 	}
@@ -203,19 +208,18 @@ func (f *mappedFeed) evaluate(ev *evaluation, rows int, fill func(chunk duckdb.D
 // evaluateSome evaluates n rows from first on. Should they fail together, which
 // no expression does that is wrapped as it should, the halves are tried, down to
 // the row to blame.
-func (f *mappedFeed) evaluateSome(ev *evaluation, first, n int, fill func(chunk duckdb.DataChunk, first, n int) error,
-	of func(row int) *origin, take func(row int, derived []driver.Value)) error {
+func (f *mappedFeed) evaluateSome(s *stage, first, n int) error {
 	if n == 0 {
 		return nil
 	}
-	failure := ev.run(f.ctx, n, func(chunk duckdb.DataChunk) error { return fill(chunk, first, n) },
+	failure := s.ev.run(f.ctx, n, func(chunk duckdb.DataChunk) error { return s.fill(chunk, first, n) },
 		func(row int, j judgement, derived []driver.Value) {
 			switch j {
 			case selected:
-				take(first+row, derived)
+				s.take(first+row, derived)
 			case unselected:
 				f.tally.unselected++
-				f.tell(of(first+row), backendv1.DryRunRow_OUTCOME_UNSELECTED)
+				f.tell(&s.rows[first+row], backendv1.DryRunRow_OUTCOME_UNSELECTED)
 			default:
 				f.asked = append(f.asked, askedRow{first + row, j})
 			}
@@ -228,28 +232,29 @@ func (f *mappedFeed) evaluateSome(ev *evaluation, first, n int, fill func(chunk 
 	case err != nil || reason == "" || f.ctx.Err() != nil:
 		return fmt.Errorf("evaluating expressions: %w", failure)
 	case n == 1:
-		o := of(first)
+		o := &s.rows[first]
 		f.fail(o, decode.RowError{Line: o.at.Line, Raw: o.at.Raw, Reason: "the expressions failed: " + reason})
 		return nil
 	}
-	if err := f.evaluateSome(ev, first, n/2, fill, of, take); err != nil {
+	if err := f.evaluateSome(s, first, n/2); err != nil {
 		return err
 	}
-	return f.evaluateSome(ev, first+n/2, n-n/2, fill, of, take)
+	return f.evaluateSome(s, first+n/2, n-n/2)
 }
 
 // ask finds out why an expression failed on a row, and makes it an error row.
-func (f *mappedFeed) ask(ev *evaluation, a askedRow, o *origin, fill func(duckdb.DataChunk) error) error {
-	bad := decode.RowError{Line: o.at.Line, Raw: o.at.Raw, Reason: ev.what(a.judgement) + " failed"}
+func (f *mappedFeed) ask(s *stage, a askedRow) error {
+	o := &s.rows[a.row]
+	bad := decode.RowError{Line: o.at.Line, Raw: o.at.Raw, Reason: s.ev.what(a.judgement) + " failed"}
 	if a.judgement > 0 {
-		bad.Column = ev.derived[a.judgement-1].name
+		bad.Column = s.ev.derived[a.judgement-1].name
 	}
 	if f.reasons++; f.reasons > maxReasons {
 		bad.Reason += fmt.Sprintf(" (the first %d such rows of a txn say why)", maxReasons)
 		f.fail(o, bad)
 		return nil
 	}
-	why, err := ev.why(f.ctx, a.judgement, fill)
+	why, err := s.ev.why(f.ctx, a.judgement, func(chunk duckdb.DataChunk) error { return s.fill(chunk, a.row, 1) })
 	if err != nil {
 		return fmt.Errorf("evaluating expressions: %w", err)
 	}
