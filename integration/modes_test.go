@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"shoal/integration/cluster"
@@ -65,6 +66,67 @@ func TestClassicPartitions(t *testing.T) {
 	if status := l.status(); status["CurrentTaskNum"] != "3" || !strings.Contains(status["Progress"], `"7":"12499"`) || status["Lag"] != `{"0":0,"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0}` {
 		t.Errorf("job %v", status)
 	}
+}
+
+// TestClassicDivision: partitions are divided anew, under load, when a backend
+// comes, dies and is back, and when the topic grows. No record is lost or
+// loaded twice.
+func TestClassicDivision(t *testing.T) {
+	broker := testkafka.Shared(t)
+	fe := cluster.Start(t, "fe", "--bootstrap")
+	first := cluster.Start(t, "be", "--fe", fe.Ready.RPC, "--slots", "2")
+	l := setUp(t, fe.DB(), broker, options{partitions: 5, properties: map[string]string{"load_mode": "classic", "format": "json", "max_batch_interval": "1"}})
+	ctx, stop := context.WithCancel(t.Context())
+	produced, wait := l.produceUntil(ctx, 5)
+	defer func() { stop(); wait() }()
+	divided := func(want string) {
+		t.Helper()
+		cluster.Eventually(t, limit, func() error {
+			tasks, err := l.tryInDatabase("SHOW ROUTINE LOAD TASK WHERE JobName = 't'")
+			var parts []string
+			for _, task := range tasks {
+				if task["BeId"] != "-1" {
+					parts = append(parts, fmt.Sprint(strings.Count(task["DataSourceProperties"], `":`)))
+				}
+			}
+			if got := strings.Join(parts, " "); err != nil || got != want {
+				return fmt.Errorf("the tasks have %q partitions, want %q: %v, %v", got, want, tasks, err)
+			}
+			return nil
+		})
+		before := int64(-1)
+		cluster.Eventually(t, limit, func() error { // a query may run on a backend that dies
+			now, err := l.count("count(*)")
+			if err != nil || before < 0 || now == before {
+				before = max(before, now)
+				return fmt.Errorf("%d rows after %d, %v; %s", now, before, err, l.status()["OtherMsg"])
+			}
+			return nil
+		})
+	}
+	divided("3 2")
+	cluster.Start(t, "be", "--fe", fe.Ready.RPC, "--slots", "2")
+	divided("2 1 1 1")
+	if _, err := kadm.NewClient(l.client()).UpdatePartitions(t.Context(), 7, l.topic); err != nil {
+		t.Fatal(err)
+	}
+	divided("2 2 2 1")
+	first.Kill()
+	divided("4 3")
+	first.Run()
+	divided("2 2 2 1")
+	stop()
+	wait()
+	rows := produced.Load()
+	client := l.client()
+	for p := int32(5); p < 7; p++ {
+		l.produce(client, p, row(int(rows), p))
+		rows++
+	}
+	l.waitRows(rows)
+	l.checkIDs(rows)
+	l.waitSettled(rows)
+	l.checkLedger()
 }
 
 // TestModesSideBySide: a classic job and a share-group job read the same topic,
