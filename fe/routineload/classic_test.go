@@ -11,7 +11,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
 
+	"shoal/fe/kafka"
 	"shoal/fe/state"
 	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
@@ -275,5 +277,38 @@ func TestResumeOfWhatWasAltered(t *testing.T) {
 			t.Errorf("resume of the job as it was = %v, it is %v", err, b.job().State)
 		}
 		b.must("RESUME ROUTINE LOAD FOR j")
+	})
+}
+
+// TestGroupOfAJobThatCameBack: while a job whose brokers do not answer holds
+// the leader up, another one goes back to share mode. Its group is not deleted
+// for what the job was when the leader began.
+func TestGroupOfAJobThatCameBack(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		silent, err := b.network.Listen("tcp", "127.0.0.1:9999")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		b.createClassic("away", "", "")
+		away := b.job()
+		unreachable := proto.CloneOf(away.Load)
+		unreachable.Brokers = []string{"127.0.0.1:9999"}
+		b.apply(&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
+			JobId: away.Id, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: 4, Reason: "no partitions"}}})
+		b.apply(&raftlogv1.Command{Body: &raftlogv1.Command_AlterRoutineLoad{AlterRoutineLoad: &raftlogv1.AlterRoutineLoad{JobId: away.Id, Load: unreachable}}})
+		if err := b.create("j", ""); err != nil {
+			t.Fatal(err)
+		}
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		b.must(`ALTER ROUTINE LOAD FOR j PROPERTIES("load_mode"="classic")`)
+		b.lead()
+		time.Sleep(upkeepEvery + kafka.CheckTimeout/2)
+		b.must(`ALTER ROUTINE LOAD FOR j PROPERTIES("load_mode"="share_group")`)
+		b.must("RESUME ROUTINE LOAD FOR j")
+		time.Sleep(2 * kafka.CheckTimeout)
+		if p := b.positions(); len(p) != 3 {
+			t.Errorf("the group is pinned at %v", p)
+		}
 	})
 }

@@ -136,8 +136,7 @@ func (m *Manager) resume(ctx context.Context, job *raftlogv1.Job, automatic bool
 
 // altered tells whether a job is another one by now than it was.
 func (m *Manager) altered(job *raftlogv1.Job) bool {
-	var now *raftlogv1.Job
-	m.cfg.Store.View(func(st *state.State) { now = st.JobByID(job.Id) })
+	now := m.job(job.Id)
 	return now == nil || now.Load != job.Load || now.Generation != job.Generation
 }
 

@@ -165,8 +165,7 @@ func createError(err error, stmt *ast.CreateRoutineLoad, db *raftlogv1.Database)
 // start sets up the group of a job in share mode as it was recorded, and starts
 // the job. It may be repeated.
 func (m *Manager) start(ctx context.Context, client *kafka.Client, id uint64) error {
-	var job *raftlogv1.Job
-	m.cfg.Store.View(func(st *state.State) { job = st.JobByID(id) })
+	job := m.job(id)
 	if job == nil || job.Started {
 		return nil
 	}

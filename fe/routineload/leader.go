@@ -138,8 +138,7 @@ func memberID() string {
 func (m *Manager) leave(ctx context.Context, leave schedule.Leave) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()
-	var job *raftlogv1.Job
-	m.cfg.Store.View(func(st *state.State) { job = st.JobByID(leave.JobID) })
+	job := m.job(leave.JobID)
 	if job == nil {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 
 	"shoal/fe/auditor"
 	"shoal/fe/kafka"
-	"shoal/fe/state"
 	"shoal/fe/state/jobs"
 	"shoal/fe/verdict"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -66,8 +65,7 @@ func (m *Manager) takeOff(ctx context.Context, jobID uint64) (job *raftlogv1.Job
 	m.planning.Lock()
 	defer m.planning.Unlock()
 	m.off[jobID] = true
-	m.cfg.Store.View(func(st *state.State) { job = st.JobByID(jobID) })
-	if job == nil {
+	if job = m.job(jobID); job == nil {
 		return nil, jobs.ErrNoJob
 	}
 	_, err = m.propose(ctx, auditor.TakeOff(job, time.Now()))

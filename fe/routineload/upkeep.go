@@ -34,17 +34,25 @@ func (m *Manager) upkeepLoop(ctx context.Context) {
 		case <-ticker.C:
 		}
 		for _, job := range m.all() {
-			switch now := time.Now(); {
-			case !jobs.Ended(job.State) && !job.Started && now.Sub(time.UnixMilli(job.CreatedMs)) > abandonedAfter:
-				m.finishStart(ctx, job)
-			case resumable(job, now):
-				m.resumeAlone(ctx, job)
-			case !leftGroup(job, now):
-				cleaned[job.Id] = false
-			case !cleaned[job.Id]:
-				cleaned[job.Id] = m.deleteGroup(ctx, job)
-			}
+			m.keepUp(ctx, job.Id, cleaned)
 		}
+	}
+}
+
+// keepUp does what one job needs, as it is by now: each may take a broker's
+// time, in which statements change the others.
+func (m *Manager) keepUp(ctx context.Context, jobID uint64, cleaned map[uint64]bool) {
+	job := m.job(jobID)
+	switch now := time.Now(); {
+	case job == nil:
+	case !jobs.Ended(job.State) && !job.Started && now.Sub(time.UnixMilli(job.CreatedMs)) > abandonedAfter:
+		m.finishStart(ctx, job)
+	case resumable(job, now):
+		m.resumeAlone(ctx, job)
+	case !leftGroup(job, now):
+		delete(cleaned, jobID)
+	case !cleaned[jobID]:
+		cleaned[jobID] = m.deleteGroup(ctx, job)
 	}
 }
 
@@ -63,6 +71,12 @@ func leftGroup(job *raftlogv1.Job, now time.Time) bool {
 func (m *Manager) all() (all []*raftlogv1.Job) {
 	m.cfg.Store.View(func(st *state.State) { all = st.Jobs() })
 	return all
+}
+
+// job is the job of that id as it is now, nil if there is none.
+func (m *Manager) job(id uint64) (job *raftlogv1.Job) {
+	m.cfg.Store.View(func(st *state.State) { job = st.JobByID(id) })
+	return job
 }
 
 // finishStart starts a job whose CREATE never came to its end.
