@@ -102,6 +102,15 @@ func NewBatch(list []types.Type) *Batch {
 // Full tells whether the batch should be emptied before the next row.
 func (b *Batch) Full() bool { return b.Rows == BatchRows || b.textLen >= batchBytes }
 
+// undo takes back what the next row has got so far: the first columns, and text
+// beyond textLen.
+func (b *Batch) undo(columns, textLen int) {
+	for i := range columns {
+		b.Columns[i].Null[b.Rows] = false
+	}
+	b.textLen = textLen
+}
+
 // Reset empties the batch. Text that was read from it is no longer valid.
 func (b *Batch) Reset() {
 	for i := range b.Columns {

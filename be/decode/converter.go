@@ -113,8 +113,10 @@ func (c *Converter) SetNow(now time.Time) {
 // What the values hold must stay unchanged until b is reset. An error names
 // the place that is given.
 func (c *Converter) Add(b *Batch, values []Value, at Place) *RowError {
+	textLen := b.textLen
 	for i := range values {
 		if out := c.fill(b, i, &values[i]); out != good {
+			b.undo(i, textLen)
 			return c.blame(b, i, &values[i], out, at)
 		}
 	}
