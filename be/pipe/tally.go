@@ -49,17 +49,19 @@ type badRows struct {
 
 const (
 	errorMemory = 32 << 20
-	badRowBytes = 256 // about what one takes besides its reason
+	badRowBytes = 256 // about what one takes besides its texts
 )
 
-// add takes the next one. Rows of one message come one after the other.
+// add takes the next one. Rows of one message come one after the other. Its
+// source may lie in a batch, so that the part that is shown is copied.
 func (l *badRows) add(b badRow) {
 	l.total++
 	if n := len(l.kept); l.bytes >= errorMemory && n > 0 && l.kept[n-1].record == b.record {
 		l.kept[n-1].more++
 		return
 	}
-	l.bytes += badRowBytes + len(b.Reason)
+	b.Source = bytes.Clone(b.Source[:min(len(b.Source), rawLimit+1)]) // printable looks at one more
+	l.bytes += badRowBytes + len(b.Reason) + len(b.Source)
 	l.kept = append(l.kept, b)
 }
 
