@@ -52,11 +52,15 @@ func TestC33(t *testing.T) {
 		j.produce(old...)
 		j.create()
 		j.waitState("RUNNING")
+		began := time.Now()
 		j.grow(3)
 		first, rows := ids(100, 149)
 		second, more := ids(150, 199)
 		j.produce(append(to(1, first), to(2, second)...)...)
 		j.settle(outcome{rows: append(rows, more...)}, 100, 0)
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("the new partitions were read after %v, want seconds", took)
+		}
 	})
 }
 
