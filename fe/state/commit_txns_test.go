@@ -91,6 +91,11 @@ var commitRules = []commitRule{
 		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.txn(0, 1, [2]int64{0, 7}) }, outcome: committed, last: true},
 	{name: "void over loaded", prepare: func(c *cluster) { c.commit(c.txn(1, 1, [2]int64{0, 9})) },
 		ask: func(c *cluster) *frontendv1.CommitTxnRequest { return c.void(0, 1, [2]int64{0, 19}) }, outcome: committed, last: true},
+	{name: "expired before it was read", ask: func(c *cluster) *frontendv1.CommitTxnRequest {
+		req := c.void(0, 1)
+		req.Partitions[0].Expired = []*typesv1.OffsetRange{{First: 0, Last: 39}}
+		return req
+	}, outcome: committed, last: true},
 	{name: "log truncated", prepare: func(c *cluster) { c.commit(c.txn(1, 1, [2]int64{0, 9})) },
 		ask: func(c *cluster) *frontendv1.CommitTxnRequest {
 			req := c.txn(0, 1, [2]int64{5, 12})
@@ -215,6 +220,20 @@ func TestCommittedTxnIsVisibleAsAWhole(t *testing.T) {
 	}
 	if job.Tasks[0].CommittedTxns != 1 || held.CommittedTxns != 0 || held.Tasks[0].LastNumber != 0 {
 		t.Errorf("task = %v; held before: %v", job.Tasks[0], held)
+	}
+}
+
+// TestLostRecordsAreCounted: what a task found deleted before it was read is
+// settled with what it read after it, and told apart.
+func TestLostRecordsAreCounted(t *testing.T) {
+	c := newCluster(t)
+	req := c.txn(0, 1, [2]int64{50, 59})
+	req.Partitions[0].Expired = []*typesv1.OffsetRange{{First: 0, Last: 49}}
+	if a := c.commit(req); a.Outcome != committed {
+		t.Fatalf("answer = %v", a)
+	}
+	if l := c.Ledgers(c.job)[0]; l.Settled != 60 || l.Loaded != 10 || l.Expired != 50 {
+		t.Errorf("ledger = %+v", l)
 	}
 }
 
