@@ -37,10 +37,10 @@ type ScopeColumn struct {
 
 // Compiled is a load expression in DuckDB's SQL.
 type Compiled struct {
-	// SQL is the value, in the DuckDB type of Type. It fails for rows that have none, such
-	// as those whose JSON is broken, and then must not fail others: wrap it in
-	// TRY, with DuckDB's optimizer common_subexpressions off, which takes what
-	// occurs twice out of it.
+	// SQL is the value, in the DuckDB type of Type. It fails for rows that have
+	// none, such as those whose JSON is broken, and then must not fail others:
+	// wrap it in TRY, with DuckDB's optimizer common_subexpressions off, which
+	// takes what occurs twice out of it.
 	SQL string
 	// Columns are the names of the scope that it reads, as the scope spells
 	// them, sorted.
@@ -105,10 +105,9 @@ func (c Compiled) as(to kind) (sql string, err error) {
 	return sql, err
 }
 
-// UnknownName says that an expression names a column or function that there is
-// not.
+// UnknownName says that an expression names something that there is not.
 type UnknownName struct {
-	What       string // "column" or "function"
+	What       string // "column", "function" or "field of a struct"
 	Name       string
 	candidates []string
 }
