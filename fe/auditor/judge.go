@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"time"
 
+	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
 	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
 )
-
-// codeCannotResume is Doris's CANNOT_RESUME_ERR: a person is needed.
-const codeCannotResume = 105
 
 // Judge says what follows from the answer to a probe: void and expired offsets
 // are settled where they adjoin what is settled; records that nobody will
@@ -144,7 +142,7 @@ func (s settlement) command(now time.Time) *raftlogv1.Command {
 // pause stops the job for a person to decide.
 func pause(job *raftlogv1.Job, now time.Time, reason string) *raftlogv1.Command {
 	return &raftlogv1.Command{AtMs: now.UnixMilli(), Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
-		JobId: job.Id, From: job.State, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: codeCannotResume, Reason: reason,
+		JobId: job.Id, From: job.State, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: jobs.ReasonCannotResume, Reason: reason,
 	}}}
 }
 

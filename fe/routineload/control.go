@@ -18,9 +18,6 @@ import (
 	"shoal/sql/ast"
 )
 
-// codeManualPause is Doris's MANUAL_PAUSE_ERR.
-const codeManualPause = 100
-
 // How long RESUME waits for tasks to leave their group by themselves, and for
 // the coordinator to take those out that did not.
 const (
@@ -29,11 +26,11 @@ const (
 )
 
 // Pause carries out PAUSE ROUTINE LOAD FOR a job, or PAUSE ALL, which skips
-// jobs that are paused.
+// jobs that stay paused anyway.
 func (m *Manager) Pause(ctx context.Context, s *session.Session, stmt *ast.PauseRoutineLoad) error {
 	pause := func(job *raftlogv1.Job) error {
 		return m.changeState(ctx, &raftlogv1.ChangeJobState{
-			JobId: job.Id, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: codeManualPause, Reason: "User " + s.User + " pauses routine load job",
+			JobId: job.Id, To: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: jobs.ReasonManualPause, Reason: "User " + s.User + " pauses routine load job",
 		})
 	}
 	if stmt.All {

@@ -10,18 +10,20 @@ import (
 // Doris's reason codes that the state machine knows (InternalErrorCode). Jobs
 // that are PAUSED with them wait for a person.
 const (
-	// ReasonManualPause is a user's PAUSE.
+	// ReasonManualPause is a user's PAUSE (MANUAL_PAUSE_ERR).
 	ReasonManualPause = 100
-	// ReasonTooManyErrors pauses a job whose bad rows exceed its limits.
+	// ReasonTooManyErrors pauses a job whose bad rows exceed its limits
+	// (TOO_MANY_FAILURE_ROWS_ERR).
 	ReasonTooManyErrors = 102
 	// ReasonCannotResume pauses a job until a person has looked: resuming it
-	// by itself could lose rows.
+	// by itself could lose rows (CANNOT_RESUME_ERR).
 	ReasonCannotResume = 105
 )
 
 // ChangeState pauses, resumes, stops or cancels a job. Doris's guard refuses
-// two changes: PAUSED to PAUSED, and anything from a final state. RUNNING is
-// reached by Schedule only.
+// two changes: PAUSED to PAUSED, and anything from a final state. Beyond Doris a
+// user may pause a job that is PAUSED until it resumes by itself: it stays so.
+// RUNNING is reached by Schedule only.
 func (j *Jobs) ChangeState(c *raftlogv1.ChangeJobState, atMs int64, nextID func() uint64) error {
 	job, err := j.live(c.JobId, c.To)
 	if err != nil {
@@ -39,7 +41,8 @@ func (j *Jobs) ChangeState(c *raftlogv1.ChangeJobState, atMs int64, nextID func(
 		}
 		j.put(resumed(job, c.Automatic, atMs, nextID))
 	case raftlogv1.JobState_JOB_STATE_PAUSED:
-		if job.State == c.To {
+		_, resumes := ResumesAt(job)
+		if job.State == c.To && !(resumes && c.ReasonCode == ReasonManualPause) {
 			return TransitionError{job.State, c.To}
 		}
 		j.put(paused(job, c.ReasonCode, c.Reason, atMs))

@@ -79,3 +79,29 @@ func TestAutomaticResumptionsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestPauseOfWhatWouldBeResumed: a user's PAUSE of a job that is paused until it
+// can go on by itself makes it stay; other jobs that are paused refuse it.
+func TestPauseOfWhatWouldBeResumed(t *testing.T) {
+	f := newFixture()
+	id := f.create(t, "j", 1)
+	for _, tt := range []struct {
+		had, code int32
+		taken     bool
+	}{{103, 100, true}, {4, 100, true}, {103, 105, false}, {100, 100, false}, {102, 100, false}, {105, 100, false}} {
+		if err := f.ChangeState(&raftlogv1.ChangeJobState{JobId: id, To: pausedState, ReasonCode: tt.had, Reason: "why"}, 1000, f.nextID); err != nil {
+			t.Fatal(err)
+		}
+		err := f.ChangeState(&raftlogv1.ChangeJobState{JobId: id, To: pausedState, ReasonCode: tt.code, Reason: "u"}, 2000, f.nextID)
+		var refused jobs.TransitionError
+		if tt.taken != (err == nil) || !tt.taken && !errors.As(err, &refused) {
+			t.Errorf("code %d, paused with %d = %v", tt.had, tt.code, err)
+		}
+		if job := f.ByID(id); tt.taken != (job.ReasonCode == 100 && job.Reason == "u" && job.PausedMs == 2000) && tt.had != 100 {
+			t.Errorf("code %d, paused with %d: code %d, %q at %d", tt.had, tt.code, job.ReasonCode, job.Reason, job.PausedMs)
+		}
+		if err := f.ChangeState(&raftlogv1.ChangeJobState{JobId: id, To: needSchedule}, 3000, f.nextID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
