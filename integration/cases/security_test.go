@@ -64,6 +64,7 @@ func TestC39(t *testing.T) {
 			"tls to plain":   {"", map[string]string{"property.security.protocol": "ssl"}, "TLS"},
 			"untrusted":      {"SSL", map[string]string{"property.security.protocol": "ssl"}, "property.ssl.ca.location"},
 			"no certificate": {"MTLS", map[string]string{"property.security.protocol": "ssl", "property.ssl.ca.location": "FILE:ca.pem"}, "property.ssl.certificate.location"},
+			"no rights":      {"SASL_PLAINTEXT", map[string]string{"property.security.protocol": "sasl_plaintext", "property.sasl.mechanism": "OAUTHBEARER", "property.enable.sasl.oauthbearer.unsecure.jwt": "true", "property.sasl.oauthbearer.config": "principal=bob"}, "not authorized"},
 			"no file":        {"SSL", map[string]string{"property.security.protocol": "ssl", "property.ssl.ca.location": "FILE:none.pem"}, "none.pem"},
 		} {
 			t.Run(name, func(t *testing.T) {
