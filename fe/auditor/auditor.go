@@ -177,11 +177,11 @@ func (a *Auditor) keep(jobID uint64, view *kafka.View) {
 // round is one look at a job and what follows from it. live is false once the
 // job has ended; again asks for another round at once.
 func (a *Auditor) round(ctx context.Context, audit *Audit, jobID uint64) (live, again bool) {
-	job, before := a.state(jobID)
-	if job == nil || jobs.Ended(job.State) || ctx.Err() != nil {
+	looked, before := a.state(jobID)
+	if looked == nil || jobs.Ended(looked.State) || ctx.Err() != nil {
 		return false, false
 	}
-	view := a.look(ctx, job)
+	view := a.look(ctx, looked)
 	if ctx.Err() != nil {
 		return false, false
 	}
@@ -190,8 +190,8 @@ func (a *Auditor) round(ctx context.Context, audit *Audit, jobID uint64) (live, 
 	if job == nil {
 		return false, false
 	}
-	if !loads(job) {
-		*audit = *New() // what was seen before a pause says nothing after it
+	if !loads(job) || job.Load != looked.Load || job.Generation != looked.Generation {
+		*audit = *New() // what was seen before a pause or an ALTER says nothing after it
 		return true, false
 	}
 	if view.Err != nil {

@@ -15,7 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
 	"shoal/fe/kafka"
 	"shoal/fe/state"
@@ -266,6 +268,34 @@ func TestAuditorForgetsOverAPause(t *testing.T) {
 		time.Sleep(confirmAfter)
 		if job, _ := b.job(); job.State != raftlogv1.JobState_JOB_STATE_PAUSED {
 			t.Error("records that nobody delivers were forgotten")
+		}
+	})
+}
+
+// A look at a topic that ALTER has taken the job away from meanwhile says
+// nothing of the job.
+func TestAuditorForgetsWhatWasAltered(t *testing.T) {
+	audited(t, 5, func(t *testing.T, b *bench) {
+		var once sync.Once
+		b.broker.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+			once.Do(func() {
+				job, _ := b.job()
+				load := proto.CloneOf(job.Load)
+				load.Topic = "payments"
+				change := func(to raftlogv1.JobState) {
+					b.apply(&raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{JobId: b.jobID, To: to}}})
+				}
+				change(raftlogv1.JobState_JOB_STATE_PAUSED)
+				b.apply(&raftlogv1.Command{Body: &raftlogv1.Command_AlterRoutineLoad{AlterRoutineLoad: &raftlogv1.AlterRoutineLoad{
+					JobId: b.jobID, Load: load, ReplaceLedgers: true, Starts: []*raftlogv1.LedgerStart{{TopicId: []byte("fedcba9876543210")}}}}})
+				change(raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE)
+			})
+			return nil, nil, false
+		})
+		time.Sleep(5 * time.Second)
+		job, ledgers := b.job()
+		if job.Load.Topic != "payments" || len(ledgers) != 1 || string(ledgers[0].TopicID[:]) != "fedcba9876543210" {
+			t.Errorf("the job reads %s, its ledgers are %+v", job.Load.Topic, ledgers)
 		}
 	})
 }
