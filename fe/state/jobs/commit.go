@@ -75,9 +75,9 @@ func (j *Jobs) Committed(req *frontendv1.CommitTxnRequest, a *frontendv1.CommitT
 	addSamples(job, req.Samples)
 	j.put(job)
 	if req.ErrorRowset != nil {
-		j.errors[job.Id] = append(j.errors[job.Id], &raftlogv1.ErrorRowset{
+		j.errors[job.Id] = latest(job, append(j.errors[job.Id], &raftlogv1.ErrorRowset{
 			JobId: job.Id, Rowset: req.ErrorRowset, TxnId: index, Label: req.Label,
-		})
+		}))
 	}
 }
 

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,14 +9,26 @@ import (
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
+// MaxErrorRowsets is how many error rowsets of a job are kept, the latest: a
+// job with a bad row in every txn would fill state and snapshots otherwise. The
+// files of those that are dropped are nobody's any more.
+const MaxErrorRowsets = 4096
+
+// latest is a job's error rowsets without those beyond the limit, the oldest.
+// What its dead letter topic does not have yet is kept until it does.
+func latest(job *raftlogv1.Job, all []*raftlogv1.ErrorRowset) []*raftlogv1.ErrorRowset {
+	over := max(0, len(all)-MaxErrorRowsets)
+	return all[min(over, len(all)-len(DueDeadLetters(job, all))):]
+}
+
 // DueDeadLetters are a job's error rowsets that its dead letter topic does not
 // have yet, in the order of their txns. Rowsets of one log entry have one txn
 // id, and become delivered together.
 func DueDeadLetters(job *raftlogv1.Job, all []*raftlogv1.ErrorRowset) []*raftlogv1.ErrorRowset {
-	first := slices.IndexFunc(all, func(r *raftlogv1.ErrorRowset) bool { return r.TxnId > job.DeadLettersThrough })
-	if first < 0 || job.Load.DeadLetterTopic == "" {
+	if job.Load.DeadLetterTopic == "" {
 		return nil
 	}
+	first, _ := slices.BinarySearchFunc(all, job.DeadLettersThrough+1, func(r *raftlogv1.ErrorRowset, txn uint64) int { return cmp.Compare(r.TxnId, txn) })
 	return all[first:]
 }
 

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"shoal/fe/state/jobs"
+	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
 )
@@ -53,5 +56,52 @@ func TestDueDeadLetters(t *testing.T) {
 		if due := jobs.DueDeadLetters(job, all); len(due) != tt.want {
 			t.Errorf("topic %q through %d: %d are due, want %d", tt.topic, tt.through, len(due), tt.want)
 		}
+	}
+}
+
+// TestErrorRowsetsAreLimited: a job keeps the latest, and all that its dead
+// letter topic does not have yet. What readers have does not change.
+func TestErrorRowsetsAreLimited(t *testing.T) {
+	f := newFixture()
+	id := f.create(t, "j", 1)
+	task := f.ByID(id).Tasks[0]
+	commit := func(from, to uint64) {
+		for n := from; n <= to; n++ {
+			req := &frontendv1.CommitTxnRequest{JobId: id, TaskId: task.Id, Epoch: task.Epoch, Number: n, ErrorRowset: &typesv1.Rowset{Path: "p", Rows: 1}}
+			f.Committed(req, &frontendv1.CommitTxnResponse{TxnId: n}, n)
+		}
+	}
+	kept := func() (n int, oldest uint64) {
+		all := f.ErrorRowsets(id)
+		return len(all), all[0].TxnId
+	}
+	commit(1, jobs.MaxErrorRowsets)
+	had := f.ErrorRowsets(id)
+	commit(jobs.MaxErrorRowsets+1, jobs.MaxErrorRowsets+10)
+	if n, oldest := kept(); n != jobs.MaxErrorRowsets || oldest != 11 {
+		t.Errorf("%d are kept, the oldest of txn %d", n, oldest)
+	}
+	if len(had) != jobs.MaxErrorRowsets || had[0].TxnId != 1 || had[len(had)-1].TxnId != jobs.MaxErrorRowsets {
+		t.Errorf("a reader's slice has changed: %d, from txn %d", len(had), had[0].TxnId)
+	}
+
+	if err := f.ChangeState(&raftlogv1.ChangeJobState{JobId: id, To: pausedState, ReasonCode: 100}, 1, f.nextID); err != nil {
+		t.Fatal(err)
+	}
+	load := proto.CloneOf(f.ByID(id).Load)
+	load.DeadLetterTopic = "dead"
+	if _, err := f.Alter(&raftlogv1.AlterRoutineLoad{JobId: id, Load: load}, "t", f.nextID); err != nil {
+		t.Fatal(err)
+	}
+	commit(jobs.MaxErrorRowsets+11, jobs.MaxErrorRowsets+20)
+	if n, oldest := kept(); n != jobs.MaxErrorRowsets+10 || oldest != 11 {
+		t.Errorf("with dead letters that wait %d are kept, the oldest of txn %d", n, oldest)
+	}
+	if err := f.DeadLettersDelivered(&raftlogv1.DeadLettersDelivered{JobId: id, ThroughTxn: 15}); err != nil {
+		t.Fatal(err)
+	}
+	commit(jobs.MaxErrorRowsets+21, jobs.MaxErrorRowsets+21)
+	if n, oldest := kept(); n != jobs.MaxErrorRowsets+6 || oldest != 16 {
+		t.Errorf("with fewer that wait %d are kept, the oldest of txn %d", n, oldest)
 	}
 }
