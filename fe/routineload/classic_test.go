@@ -157,6 +157,9 @@ func TestPinnedPartitions(t *testing.T) {
 		if got := b.cell("SHOW ROUTINE LOAD FOR j", "Lag"); got != `{"1":2,"2":0}` {
 			t.Errorf("Lag = %s", got)
 		}
+		if got := at(b.must("SHOW ROUTINE LOAD LEDGER FOR j"), 0, "SPSO"); got != "NULL" {
+			t.Errorf("SPSO = %s, but the job has no share group", got)
+		}
 	})
 }
 

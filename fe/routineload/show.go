@@ -30,7 +30,7 @@ var (
 	// InFlight is the offsets below the highest settled one that are not
 	// settled; Ranges counts what SettledAbove lists: ranges that are settled
 	// above the settled offset. SPSO, LogEnd and Lag are the broker's, unknown
-	// while it does not answer.
+	// while it does not answer; a classic job has no SPSO, which is NULL.
 	ledgerColumns = result.Texts("Partition", "TopicId", "Start", "Settled", "SPSO", "LogEnd", "InFlight", "Lag",
 		"Loaded", "Void", "Expired", "Repaired", "Conflicts", "Ranges", "SettledAbove")
 )
@@ -300,6 +300,10 @@ func (l look) ledgerRow(v ledger.View) []result.Cell {
 			text += fmt.Sprintf(" and %d more", n-shownRanges)
 		}
 	}
-	return row(number(int64(v.Partition)), kafka.TopicID(v.TopicID).String(), number(v.Start), number(v.Settled), spso, end,
+	cells := row(number(int64(v.Partition)), kafka.TopicID(v.TopicID).String(), number(v.Start), number(v.Settled), spso, end,
 		number(inFlight), lag, number(v.Loaded), number(v.Void), number(v.Expired), "0", number(v.Conflicts), number(int64(len(v.Ranges))), text)
+	if !isShare(l.job.Load) {
+		cells[4] = nil
+	}
+	return cells
 }
