@@ -84,6 +84,7 @@ func (f *errorFeed) put(e *badRow) {
 	} {
 		c[column].Text[i] = []byte(s)
 	}
+	c[errorrows.MessageTimestamp].Null[i] = !isTime(e.record.Timestamp)
 	c[errorrows.Label].Text[i] = f.label
 	c[errorrows.ColumnName].Null[i] = e.Column == ""
 	c[errorrows.SourceValue].Null[i] = e.Source == nil

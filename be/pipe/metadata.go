@@ -57,7 +57,9 @@ func metadataOf(o *origin, column int, zone *time.Location) any {
 	case loadscope.KafkaOffset:
 		return r.Offset
 	case loadscope.KafkaTimestamp:
-		return wallClock(r.Timestamp, zone)
+		if local := wallClock(r.Timestamp, zone); isTime(r.Timestamp) && isTime(local) {
+			return local
+		}
 	case loadscope.KafkaHeaders:
 		return headerMap(r)
 	case loadscope.KafkaKey:
@@ -75,6 +77,10 @@ func wallClock(t time.Time, zone *time.Location) time.Time {
 	_, offset := local.Zone()
 	return local.Add(time.Duration(offset) * time.Second).UTC()
 }
+
+// isTime tells whether t is a time that a column can have. A record has whatever
+// its producer wrote, and -1 for none.
+func isTime(t time.Time) bool { return t.Year() >= 1 && t.Year() <= 9999 && t.UnixMilli() != -1 }
 
 // headerMap has the last header of each name, as consumers of Kafka do, as it
 // travels.

@@ -138,3 +138,19 @@ func TestLargeMap(t *testing.T) {
 		t.Errorf("the map has %q", got)
 	}
 }
+
+// Keys that are one value to DuckDB are one key, however they are written: a
+// map with a key twice would fail the txn for ever.
+func TestEqualKeys(t *testing.T) {
+	p := newPipe(t, specFor(columns("d MAP<DOUBLE,INT>", "f MAP<FLOAT,INT>", "n MAP<DECIMAL(38,2),INT>", "l MAP<LARGEINT,INT>", "t MAP<DATETIME,INT>", "b MAP<BOOLEAN,INT>", "c MAP<VARCHAR(2),INT>"), typesv1.RoutineLoad_FORMAT_JSON))
+	res, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0,
+		`{"d":{"0":1,"-0":2,"1":3,"1.0":4,"1e0":5},"f":{"0.1":1,"0.10000000149011612":2},"n":{"1":1,"1.00":2,"1.001":3},"l":{"7":1,"7.0":2},
+		  "t":{"2024-01-01":1,"2024-01-01 00:00:00":2,"20240101000000":3},"b":{"true":1,"1":2,"TRUE":3},"c":{"abc":1,"abd":2,"ab":3}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := p.query(t, "SELECT cardinality(d), cardinality(f), cardinality(n), cardinality(l), cardinality(t), cardinality(b), cardinality(c) FROM read_parquet('%s')", res.Rowset.Path)
+	if want := "2 1 1 1 1 1 1"; len(got) != 1 || got[0] != want {
+		t.Errorf("the maps have %q keys, want %s; samples %v", got, want, res.Samples)
+	}
+}

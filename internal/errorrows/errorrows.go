@@ -26,7 +26,7 @@ const (
 	Raw              // the first KiB of the message, or of its line; bytes that are no text as \xHH
 	ErrorTime        // UTC
 	KafkaTopicID     // in hexadecimal digits
-	MessageTimestamp // as the record has it; UTC
+	MessageTimestamp // as the record has it; UTC; NULL where that is no time
 
 	// The whole message, in the first of its error rows and only if the job has a
 	// dead letter topic; else NULL. A message always has a value.

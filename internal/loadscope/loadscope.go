@@ -20,7 +20,7 @@ const (
 	KafkaTopic     = iota
 	KafkaPartition // from 0
 	KafkaOffset
-	KafkaTimestamp // as the record has it, in the job's time zone
+	KafkaTimestamp // as the record has it, in the job's time zone; NULL where that is no time
 	KafkaKey       // NULL where there is none; bytes that are no text as \xHH
 	KafkaHeaders   // from name to value, of equal names the last; values as the key
 )
