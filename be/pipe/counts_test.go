@@ -120,6 +120,18 @@ func TestManyFailingRows(t *testing.T) {
 	}
 }
 
+// A reason does not grow with the value that it is about.
+func TestReasonsAreShort(t *testing.T) {
+	p := newPipe(t, mappedSpec(mappedJobs[3], typesv1.RoutineLoad_FORMAT_CSV))
+	res, err := p.Write(t.Context(), 1, "l", []source.Partition{partition(0, `1,"`+strings.Repeat("é", 1<<20)+`"""`)})
+	if err != nil || len(res.Samples) != 1 {
+		t.Fatal(res, err)
+	}
+	if s := res.Samples[0]; len(s.Reason) > 400 || !strings.Contains(s.Reason, "Malformed JSON") || len(s.Raw) > 300 {
+		t.Errorf("the reason has %d bytes, the sample %d: %.500s", len(s.Reason), len(s.Raw), s.Reason)
+	}
+}
+
 // A write that is cancelled while expressions are evaluated leaves nothing.
 func TestMappedWriteIsCancelledHalfway(t *testing.T) {
 	p := newPipe(t, mappedSpec(mappedJobs[3], typesv1.RoutineLoad_FORMAT_CSV))

@@ -157,8 +157,12 @@ func reasonOf(failure error) (string, error) {
 	if kind, rest, found := strings.Cut(reason, "Error: "); found && !strings.ContainsAny(kind, "'\"(") {
 		reason = rest
 	}
-	return strings.TrimSpace(reason), nil
+	return printable([]byte(strings.TrimSpace(reason)), reasonLimit), nil
 }
+
+// reasonLimit is how much of DuckDB's words is kept: they may have the whole
+// value in them, and samples travel through the log.
+const reasonLimit = 300
 
 // input is a batch that a prepared statement reads, again and again. DuckDB
 // calls it on the thread that runs the statement.
