@@ -114,8 +114,8 @@ func (m *Manager) resolveAlter(ctx context.Context, job *raftlogv1.Job, def *loa
 	if err != nil {
 		return err
 	}
-	command.ReplaceLedgers = def.Load.Topic != job.Load.Topic
 	read := m.partitionsOf(job, topic)
+	command.ReplaceLedgers = def.Load.Topic != job.Load.Topic || len(read) == 0 && def.Offsets != nil
 	if !command.ReplaceLedgers && len(read) == 0 {
 		def.Notes = append(def.Notes, fmt.Sprintf("topic '%s' is not the one that the job has read so far, its id is another: the job reads it from its beginning", topic.Name))
 	}
@@ -155,18 +155,10 @@ func checkMoved(read []int32, def *loaddef.Definition, topic kafka.Topic, anothe
 	}
 	for _, p := range slices.Sorted(maps.Keys(def.Offsets)) {
 		if !slices.Contains(read, p) {
-			return fmt.Errorf("the partition %d is not in the progress of the job, which has %s", p, listed(read))
+			return fmt.Errorf("the partition %d is not in the progress of the job, which has %s", p, strings.Trim(fmt.Sprint(slices.Sorted(slices.Values(read))), "[]"))
 		}
 	}
 	return nil
-}
-
-// listed is numbers for people.
-func listed(numbers []int32) string {
-	if len(numbers) == 0 {
-		return "none of this topic"
-	}
-	return strings.Trim(fmt.Sprint(slices.Sorted(slices.Values(numbers))), "[]")
 }
 
 // alterError is a refusal of the state machine in words for the client.

@@ -1,6 +1,7 @@
 package routineload
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -204,6 +205,12 @@ func TestAlterToAnotherTopic(t *testing.T) {
 		b.mustAlter(`FROM KAFKA("property.client.id"="c")`)
 		if w := b.session.Warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "from its beginning") {
 			t.Errorf("warnings %v", w)
+		}
+		b.session.ClearWarnings()
+		former := b.job()
+		b.mustAlter(`FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="0,OFFSET_END")`)
+		if job := b.job(); len(job.Starts) != 2 || bytes.Equal(job.Starts[0].TopicId, former.Starts[0].TopicId) || len(b.ledgers()) != 2 || len(b.session.Warnings()) != 0 {
+			t.Errorf("the topic that was created again is read from %v, ledgers %v, warnings %v", job.Starts, b.ledgers(), b.session.Warnings())
 		}
 	})
 }
