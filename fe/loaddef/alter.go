@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"shoal/internal/clientprops"
 	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/ast"
@@ -99,11 +97,6 @@ func (d *Definition) alterSource(have *typesv1.RoutineLoad, s *source) error {
 	}
 	d.Load.KafkaOffsets = kept // where the job began; ALTER moves it
 	return nil
-}
-
-// Changes tells whether a definition is another one.
-func (d *Definition) Changes(have *typesv1.RoutineLoad) bool {
-	return d.Offsets != nil || !proto.Equal(d.Load, have)
 }
 
 // NeedsBroker tells whether anything changed that a broker has to confirm.
