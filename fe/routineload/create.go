@@ -47,7 +47,7 @@ func (m *Manager) Create(ctx context.Context, s *session.Session, stmt *ast.Crea
 		return createError(err, stmt, c.db)
 	}
 	if err := m.start(ctx, c.client, id); err != nil {
-		m.undo(ctx, id)
+		m.undo(ctx, c, id)
 		return brokerError("Routine load job "+stmt.Job.Name+" could not be started", err)
 	}
 	warn(s, c.def)
@@ -193,12 +193,21 @@ func offsetsOf(starts []*raftlogv1.LedgerStart) map[int32]int64 {
 	return out
 }
 
-// undo removes a job that could not be started. Should that fail too, the
-// leader goes on trying to start it, and SHOW says so.
-func (m *Manager) undo(ctx context.Context, id uint64) {
+// undo removes a job that could not be started, and its group if the broker can
+// be reached. Should the first fail too, the leader goes on trying to start it,
+// and SHOW says so.
+func (m *Manager) undo(ctx context.Context, c checked, id uint64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
+	job := m.job(id)
 	if _, err := m.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_RemoveJob{RemoveJob: &raftlogv1.RemoveJob{JobId: id}}}); err != nil {
 		m.cfg.Logger.Error("job that could not be started was not removed", "job_id", id, "err", err)
+		return
+	}
+	if !isShare(job.GetLoad()) || job.Load.GroupIdGiven {
+		return
+	}
+	if err := c.client.DeleteGroup(ctx, job.Load.GroupId); err != nil {
+		m.cfg.Logger.Warn("group of a job that could not be started is left behind", "job_id", id, "group", job.Load.GroupId, "err", err)
 	}
 }

@@ -412,12 +412,20 @@ func TestCreateFails(t *testing.T) {
 				t.Errorf("%s: the user waited %v", tt.name, took)
 			}
 		}
+		var deleted []string
+		b.broker.ControlKey(kmsg.DeleteGroups.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			deleted = append(deleted, req.(*kmsg.DeleteGroupsRequest).Groups...)
+			return nil, nil, false
+		})
 		b.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.AlterShareGroupOffsets}, Err: kerr.GroupAuthorizationFailed, TopLevel: true})
 		if err := b.create("j", ""); err == nil || !strings.Contains(errno.From(err).Msg, "GROUP_AUTHORIZATION_FAILED") {
 			t.Errorf("a pin that is refused: %v", err)
 		}
 		if job := b.job(); job != nil {
 			t.Errorf("a job that could not be started is left: %v", job)
+		}
+		if len(deleted) != 1 || !strings.HasPrefix(deleted[0], "shoal-c1-") {
+			t.Errorf("the groups %v are deleted, want the job's with its settings", deleted)
 		}
 		if err := b.create("j", ""); err != nil {
 			t.Fatal(err)
