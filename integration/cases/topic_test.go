@@ -1,7 +1,6 @@
 package cases
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -255,8 +254,8 @@ func (j *job) everything() []*kgo.Record {
 	return records
 }
 
-// A topic that is deleted and made anew is another topic: the job says so, and
-// goes on from the new one's beginning.
+// A job whose topic is deleted says so. One that is made anew is another topic,
+// and the job goes on from its beginning.
 func TestTopicMadeAnew(t *testing.T) {
 	both(t, func(t *testing.T, mode string) {
 		j := prepare(t, connect(t), testkafka.Shared(t), mode, load{columns: "(id INT)"})
@@ -264,6 +263,15 @@ func TestTopicMadeAnew(t *testing.T) {
 		j.produce(before...)
 		j.create()
 		j.settle(outcome{rows: rows}, 5, 0)
+		_, err := j.admin().DeleteTopics(t.Context(), j.topic)
+		j.must(err)
+		j.eventually(func() error {
+			status := j.status()
+			if told := status["OtherMsg"] + status["ReasonOfStateChanged"]; !strings.Contains(told, "is gone since") {
+				return fmt.Errorf("job is %s and says %q, want it to say that the topic is gone", status["State"], told)
+			}
+			return nil
+		})
 		j.remakeTopic()
 		after, more := ids(6, 8)
 		j.produce(after...)
@@ -279,14 +287,11 @@ func TestTopicMadeAnew(t *testing.T) {
 	})
 }
 
-// remakeTopic deletes the topic and makes one of the same name.
+// remakeTopic makes a topic of the name of the one that was deleted.
 func (j *job) remakeTopic() {
 	j.t.Helper()
-	ctx := context.WithoutCancel(j.t.Context())
-	_, err := j.admin().DeleteTopics(ctx, j.topic)
-	j.must(err)
 	j.eventually(func() error {
-		_, err := j.admin().CreateTopic(ctx, 1, 1, nil, j.topic)
+		_, err := j.admin().CreateTopic(j.t.Context(), 1, 1, nil, j.topic)
 		return err
 	})
 	j.client = j.newClient()
