@@ -28,7 +28,7 @@ var loadTemplates = map[string]template{
 	"null_or_empty/1":                  {boolean, "(coalesce($t1, '') = '')"},
 	"not_null_or_empty/1":              {boolean, "(coalesce($t1, '') <> '')"},
 	"to_base64/1":                      {text, "to_base64(encode($t1))"},
-	"from_base64/1":                    {text, "CAST(from_base64($t1) AS VARCHAR)"},
+	"from_base64/1":                    {text, "decode(TRY(from_base64($t1)))"},
 	"md5sum/1":                         {text, "md5($t1)"},
 	"url_decode/1":                     {text, "url_decode($t1)"},
 	"url_encode/1":                     {text, "url_encode($t1)"},
