@@ -92,25 +92,6 @@ func setTimeout(s *settings, key, value string) error {
 	return err
 }
 
-func setIdle(s *settings, key, value string) error {
-	d, err := milliseconds(key, value, 100*time.Millisecond, 15*time.Minute)
-	s.more = append(s.more, kgo.ConnIdleTimeout(d))
-	return err
-}
-
-// Kafka's clients refuse longer responses; ours has its own default, below
-// which nothing is gained.
-const (
-	defaultResponse = 100 << 20
-	maxResponse     = 1 << 30
-)
-
-func setResponse(s *settings, key, value string) error {
-	n, err := number(key, value, 1000, maxResponse)
-	s.more = append(s.more, kgo.BrokerMaxReadBytes(int32(max(n, defaultResponse))))
-	return err
-}
-
 // milliseconds reads a duration in a range, both ends included.
 func milliseconds(key, value string, low, high time.Duration) (time.Duration, error) {
 	n, err := number(key, value, low.Milliseconds(), high.Milliseconds())
