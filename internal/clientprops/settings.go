@@ -86,9 +86,13 @@ func setConnect(s *settings, key, value string) (err error) {
 	return err
 }
 
+// leastTimeout is the client's default. Fetches wait for records, and one that
+// is given up for it ends the connection, with what is held on it.
+const leastTimeout = 10 * time.Second
+
 func setTimeout(s *settings, key, value string) error {
-	d, err := milliseconds(key, value, 100*time.Millisecond, 15*time.Minute)
-	s.more = append(s.more, kgo.RequestTimeoutOverhead(d))
+	d, err := milliseconds(key, value, 10*time.Millisecond, 15*time.Minute)
+	s.more = append(s.more, kgo.RequestTimeoutOverhead(max(d, leastTimeout)))
 	return err
 }
 
