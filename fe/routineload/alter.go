@@ -168,7 +168,7 @@ func alterError(err error) error {
 		return refuse("Only supports modification of PAUSED jobs: %v", err)
 	case errors.Is(err, jobs.ErrGroupInUse):
 		return refuse("property.group.id: %v", err)
-	case errors.Is(err, jobs.ErrNoJob), errors.Is(err, catalog.ErrNoTable):
+	case errors.Is(err, jobs.ErrNoJob), errors.Is(err, catalog.ErrNoTable), errors.Is(err, catalog.ErrNoDatabase):
 		return errno.Wrap(errno.Unknown, err, "errCode = 2, detailMessage = the job has changed meanwhile; look and try again")
 	}
 	return err

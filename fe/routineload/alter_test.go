@@ -3,6 +3,7 @@ package routineload
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 
 	"shoal/fe/errno"
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
+	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -298,4 +301,28 @@ func TestShowsSecretsNowhere(t *testing.T) {
 			t.Errorf("shown: %s", shown)
 		}
 	})
+}
+
+// TestRefusalsHaveWords: what the state machine refuses because of another
+// statement in between is told, and not an internal error.
+func TestRefusalsHaveWords(t *testing.T) {
+	stmt, db := &ast.CreateRoutineLoad{Job: ast.Name{Name: "j"}, Table: "t"}, &raftlogv1.Database{Name: "d"}
+	for _, tt := range []struct {
+		err  error
+		code errno.Code
+		part string
+	}{
+		{createError(fmt.Errorf("%w: id 1", catalog.ErrNoDatabase), stmt, db), errno.UnknownDatabase, "Unknown database 'd'"},
+		{createError(fmt.Errorf("%w: id 1", catalog.ErrNoTable), stmt, db), errno.UnknownTable, "Unknown table 't' in database 'd'"},
+		{createError(fmt.Errorf("%w: g", jobs.ErrGroupInUse), stmt, db), errno.Unknown, "property.group.id: another job uses that group: g"},
+		{alterError(fmt.Errorf("%w: id 1", catalog.ErrNoDatabase)), errno.Unknown, "the job has changed meanwhile"},
+		{alterError(fmt.Errorf("%w: id 1", jobs.ErrNoJob)), errno.Unknown, "the job has changed meanwhile"},
+		{alterError(fmt.Errorf("%w: j is RUNNING", jobs.ErrNotPaused)), errno.Unknown, "Only supports modification of PAUSED jobs"},
+		{controlError(jobs.ErrMovedOn), errno.Unknown, "the job has changed meanwhile"},
+		{controlError(jobs.TransitionError{From: raftlogv1.JobState_JOB_STATE_STOPPED, To: raftlogv1.JobState_JOB_STATE_PAUSED}), errno.Unknown, "Could not transform STOPPED to PAUSED"},
+	} {
+		if e := errno.From(tt.err); e.Code != tt.code || !strings.Contains(e.Msg, tt.part) {
+			t.Errorf("%v, want %d and %q", tt.err, tt.code.Num, tt.part)
+		}
+	}
 }

@@ -154,6 +154,8 @@ func createError(err error, stmt *ast.CreateRoutineLoad, db *raftlogv1.Database)
 	switch {
 	case errors.Is(err, jobs.ErrNameInUse):
 		return refuse("Name %s already used in db %s", stmt.Job.Name, db.Name)
+	case errors.Is(err, catalog.ErrNoDatabase):
+		return errno.New(errno.UnknownDatabase, "Unknown database '%s'", db.Name)
 	case errors.Is(err, catalog.ErrNoTable):
 		return errno.New(errno.UnknownTable, "Unknown table '%s' in database '%s'", stmt.Table, db.Name)
 	case errors.Is(err, jobs.ErrGroupInUse):
