@@ -1,11 +1,15 @@
 package classic
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"shoal/be/source"
 )
@@ -74,20 +78,35 @@ type look struct {
 // more reads up to n records, until deadline at the latest, and adds them to
 // l.part. The error is why there are none.
 func (l *look) more(ctx context.Context, n int, bytes int64, deadline time.Time) (got []*source.Record, err error) {
-	for len(got) < n && source.Size(got) < bytes && !l.parts[0].drained() && ctx.Err() == nil && time.Now().Before(deadline) {
+	p := l.parts[0]
+	for len(got) < n && source.Size(got) < bytes && !p.drained() && ctx.Err() == nil && time.Now().Before(deadline) {
 		f, _ := l.Fetch(ctx, source.Limits{MaxRecords: int32(n - len(got)), MaxBytes: int32(bytes - source.Size(got)), MaxWait: previewWait})
-		for _, p := range f.Partitions {
-			if err = p.Err; err != nil && !errors.Is(err, ErrUnavailable) {
+		for _, part := range f.Partitions {
+			if err = part.Err; err != nil && !errors.Is(err, ErrUnavailable) {
 				return nil, err
 			}
-			got = append(got, p.Records...)
-			l.add(p)
+			for i, r := range part.Records {
+				part.Records[i] = alone(r)
+			}
+			got = append(got, part.Records...)
+			l.add(part)
 		}
 	}
+	p.answer, p.run = nil, run{} // of each partition, they would be too much to keep
 	if len(got) > 0 {
 		err = nil
 	}
 	return got, err
+}
+
+// alone is r without the batch that its bytes lie in.
+func alone(r *source.Record) *source.Record {
+	out := &source.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, LeaderEpoch: r.LeaderEpoch, Timestamp: r.Timestamp,
+		Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}
+	for _, h := range r.Headers {
+		out.Headers = append(out.Headers, kgo.RecordHeader{Key: strings.Clone(h.Key), Value: bytes.Clone(h.Value)})
+	}
+	return out
 }
 
 func (l *look) add(p source.Partition) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
 
@@ -73,6 +74,41 @@ func TestPreviewOfLargeRecords(t *testing.T) {
 			t.Errorf("preview = %v, %v; want ten records", got, err)
 		}
 	})
+}
+
+// The records of a preview do not keep the batches in memory that they came in.
+func TestPreviewKeepsItsRecordsOnly(t *testing.T) {
+	inWorld(t, 1, 16, func(t *testing.T, w *world) {
+		for p := range int32(16) {
+			header := kgo.RecordHeader{Key: "h", Value: []byte("x")}
+			batch := []*kgo.Record{{Partition: p, Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{header}}, {Partition: p, Value: make([]byte, 900<<10)}}
+			if err := w.prod.ProduceSync(t.Context(), batch...).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		info := w.TopicInfo(topic)
+		cfg := classic.Config{Client: w.client(classic.ClientOptions()...), Topic: topic, Logger: slog.New(slog.DiscardHandler)}
+		for p := range int32(16) {
+			cfg.Starts = append(cfg.Starts, classic.Start{PartitionID: source.PartitionID{TopicID: info.TopicID, Partition: p}})
+		}
+		before := heap()
+		parts, err := classic.Preview(t.Context(), cfg, 16)
+		if grown := heap() - before; err != nil || grown > 4<<20 {
+			t.Errorf("16 small records keep %d bytes, %v", grown, err)
+		}
+		for _, p := range parts {
+			if r := p.Records[0]; len(p.Records) != 1 || string(r.Key) != "k" || string(r.Value) != "v" || r.Headers[0].Key != "h" || string(r.Headers[0].Value) != "x" {
+				t.Errorf("partition %d: %v", p.Partition, r)
+			}
+		}
+	})
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 func TestPreviewInTrouble(t *testing.T) {

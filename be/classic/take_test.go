@@ -2,6 +2,7 @@ package classic
 
 import (
 	"testing"
+	"time"
 
 	"shoal/be/source"
 )
@@ -27,5 +28,18 @@ func TestTakeBoundsVoids(t *testing.T) {
 	}
 	if records != 2*mostVoids || p.position != 4*mostVoids+7 {
 		t.Errorf("%d records up to %d", records, p.position)
+	}
+}
+
+// What a preview does not take of an answer is not kept for the next look.
+func TestLookKeepsNothingInHand(t *testing.T) {
+	l := look{Reader: New(Config{Starts: []Start{{}}})}
+	p := l.parts[0]
+	p.run = run{next: 3, records: []*source.Record{{Offset: 0}, {Offset: 1}, {Offset: 2}}}
+	if got, err := l.more(t.Context(), 2, 1<<20, time.Now().Add(time.Minute)); err != nil || len(got) != 2 {
+		t.Fatalf("took %d records, %v", len(got), err)
+	}
+	if p.inHand() || p.position != 2 {
+		t.Errorf("in hand: %v, at position %d", p.inHand(), p.position)
 	}
 }
