@@ -10,6 +10,7 @@ import (
 	"shoal/fe/errno"
 	"shoal/fe/result"
 	"shoal/fe/session"
+	"shoal/fe/state"
 	"shoal/sql/ast"
 )
 
@@ -53,11 +54,11 @@ func (e *Executor) showLoadWarnings(ctx context.Context, s *session.Session, stm
 		return errno.New(errno.Unknown, `errCode = 2, detailMessage = should supply condition like: LABEL = "your_load_label", or LOAD_JOB_ID = $job_id, or JobName = "your_job"`)
 	}
 	if stmt.URL == "" {
-		db, err := databaseOf(s, stmt.DB)
+		jobs, err := e.jobsOf(s, stmt.DB)
 		if err != nil {
 			return err
 		}
-		conditions = append(conditions, "db_name = "+ast.QuoteString(db))
+		conditions = append(conditions, "job_id IN ("+jobs+")")
 	}
 	limit := maxLoadWarnings
 	if stmt.Limit >= 0 {
@@ -67,4 +68,27 @@ func (e *Executor) showLoadWarnings(ctx context.Context, s *session.Session, stm
 		CONCAT('Reason: ', reason, '; topic ', kafka_topic, ' partition ', kafka_partition, ' offset ', kafka_offset, '; src line [', IFNULL(raw, ''), ']') AS ErrorMsgDetail
 		FROM information_schema.routine_load_errors WHERE %s ORDER BY error_time DESC, kafka_partition, kafka_offset DESC LIMIT %d OFFSET %d`,
 		strings.Join(conditions, " AND "), limit, stmt.Offset), w)
+}
+
+// jobsOf lists the ids of the jobs of a database, those that have ended too; of
+// none it is 0, which is no job's. Error rows have the name that the database
+// had when they were written.
+func (e *Executor) jobsOf(s *session.Session, named string) (string, error) {
+	name, err := databaseOf(s, named)
+	if err != nil {
+		return "", err
+	}
+	db, err := e.database(name)
+	if err != nil {
+		return "", err
+	}
+	ids := []string{"0"}
+	e.cfg.Store.View(func(st *state.State) {
+		for _, job := range st.Jobs() {
+			if job.DatabaseId == db.Id {
+				ids = append(ids, strconv.FormatUint(job.Id, 10))
+			}
+		}
+	})
+	return strings.Join(ids, ", "), nil
 }
