@@ -146,7 +146,8 @@ func (d *Definition) checkPathCount(fields []string) error {
 
 // checkDerived checks derived columns and returns the names that they use. An
 // expression may use the source's fields and what was derived before it; within
-// it a field wins. What is derived must fill a column or be used.
+// it a field wins. What is derived must fill a column or be used, which what has a
+// field's name cannot be.
 func (d *Definition) checkDerived(target *Target, columns []loadscope.Name, fields []string) (used []string, err error) {
 	names := loadscope.Fields(fields)
 	var aside []string
@@ -168,7 +169,7 @@ func (d *Definition) checkDerived(target *Target, columns []loadscope.Name, fiel
 		names = append(names, loadscope.Name{Name: c.Name, Type: expr.Type})
 	}
 	for _, name := range aside {
-		if indexFold(used, name) < 0 {
+		if indexFold(used, name) < 0 || indexFold(fields, name) >= 0 {
 			return nil, errno.New(errno.BadField, "Unknown column '%s' in %s%s", name, cmp.Or(target.Table, "the table"), nearest.Hint(name, columnNames(target.Schema)))
 		}
 	}

@@ -41,6 +41,8 @@ func TestExpressionsRefused(t *testing.T) {
 		{"COLUMNS(id, v), WHERE v > 1", errno.BadField, "WHERE: unknown column 'v'"}, // over the table's columns
 		{"COLUMNS(id, v), PRECEDING FILTER größe > 1", errno.BadField, "PRECEDING FILTER: unknown column 'größe'"},
 		{"COLUMNS(id, unused = id + 1)", errno.BadField, "Unknown column 'unused' in orders"},
+		{"COLUMNS(id, nme, nme = upper(nme))", errno.BadField, "Unknown column 'nme' in orders, did you mean 'Name'?"}, // later expressions have the field
+		{"COLUMNS(id, nme, nme = upper(nme), name = nme)", errno.BadField, "Unknown column 'nme' in orders, did you mean 'Name'?"},
 	} {
 		t.Run(tt.clauses, func(t *testing.T) {
 			_, err := Create(parsed(t, tt.clauses, "", ""), orders, "SYSTEM")
