@@ -353,6 +353,9 @@ func (b *bench) pauseAndResume(t *testing.T) {
 	if got := b.cell("SHOW ROUTINE LOAD FOR j", "ReasonOfStateChanged"); got != "ErrorReason{code=errCode = 100, msg='User root pauses routine load job'}" {
 		t.Errorf("ReasonOfStateChanged = %s", got)
 	}
+	if got, tasks := b.cell("SHOW ROUTINE LOAD FOR j", "CurrentTaskNum"), b.must("SHOW ROUTINE LOAD TASK WHERE JobName = 'j'"); got != "0" || len(tasks.Rows) != 0 {
+		t.Errorf("a paused job has %s tasks, %d of them shown", got, len(tasks.Rows))
+	}
 	if _, err := b.sql("PAUSE ROUTINE LOAD FOR j"); err == nil || !strings.Contains(err.Error(), "Could not transform PAUSED to PAUSED") {
 		t.Errorf("paused twice: %v", err)
 	}

@@ -159,11 +159,20 @@ func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRout
 func (l look) jobRow(zone *time.Location) []result.Cell {
 	job := l.job
 	cells := row(strconv.FormatUint(job.Id, 10), job.Name, "", "", "", job.DatabaseName, job.TableName, strconv.FormatBool(job.Load.MultiTable),
-		jobs.StateName(job.State), "KAFKA", strconv.Itoa(len(job.Tasks)), jobProperty(job), dataSource(l), custom(job),
+		jobs.StateName(job.State), "KAFKA", strconv.Itoa(len(liveTasks(job))), jobProperty(job), dataSource(l), custom(job),
 		statistic(job, l.tasks, time.Now()), l.progress(), l.lag(), reasonOf(job), l.errorLogs(),
 		time.Now().In(zone).Format(time.DateTime)+":"+l.verdict.Text, job.User, job.Comment, "")
 	cells[2], cells[3], cells[4] = moment(job.CreatedMs, zone), moment(job.PausedMs, zone), moment(job.EndedMs, zone)
 	return cells
+}
+
+// liveTasks are the tasks that run or wait for a slot. Those of a paused job do
+// neither; they are kept for RESUME and not shown, as Doris has none then.
+func liveTasks(job *raftlogv1.Job) []*raftlogv1.Task {
+	if job.State == raftlogv1.JobState_JOB_STATE_PAUSED {
+		return nil
+	}
+	return job.Tasks
 }
 
 // reasonOf is ReasonOfStateChanged, in Doris's form.
@@ -202,7 +211,7 @@ func (m *Manager) ShowTasks(_ context.Context, s *session.Session, stmt *ast.Sho
 	m.cfg.Store.View(func(st *state.State) { ledgers = st.Ledgers(job.Id) })
 	table := &result.Table{Columns: taskColumns}
 	statuses := m.cfg.Backends.Tasks(job.Id)
-	for _, task := range job.Tasks {
+	for _, task := range liveTasks(job) {
 		i := slices.IndexFunc(statuses, func(s *backendv1.TaskStatus) bool {
 			return s.Task.GetTaskId() == task.Id && s.Task.GetEpoch() == task.Epoch
 		})
