@@ -123,24 +123,6 @@ func not(n bool) string {
 	return ""
 }
 
-// like prints LIKE, which has an escape character in MySQL even if none is
-// named.
-func (p *printer) like(n *tidb.PatternLikeOrIlikeExpr) string {
-	operator := " LIKE "
-	if !n.IsLike {
-		operator = " ILIKE "
-	}
-	escape := ""
-	if n.Escape != 0 {
-		escape = " ESCAPE " + duckdb.QuoteString(string(rune(n.Escape)))
-	}
-	pattern := p.expr(n.Pattern)
-	if _, literal := stringLiteral(n.Pattern); !literal {
-		pattern = p.as(text, n.Pattern, pattern)
-	}
-	return "(" + p.arg(text, n.Expr) + not(n.Not) + operator + pattern + escape + ")"
-}
-
 // column prints a column: of a query as it is named, of a load as its scope
 // has it.
 func (p *printer) column(n *tidb.ColumnName) string {
@@ -193,12 +175,16 @@ func literal(v *literals.ValueExpr) string {
 	return ""
 }
 
-// quoteText prints a text, or what is none as the bytes it is.
+// quoteText prints a text, or what is none as the bytes it is. A statement cannot
+// have the character NUL.
 func quoteText(s string) string {
-	if utf8.ValidString(s) && !strings.Contains(s, "\x00") {
-		return duckdb.QuoteString(s)
+	switch valid := utf8.ValidString(s); {
+	case !valid:
+		return fmt.Sprintf("unhex('%X')", s)
+	case strings.Contains(s, "\x00"):
+		return fmt.Sprintf("decode(unhex('%X'))", s)
 	}
-	return fmt.Sprintf("unhex('%X')", s)
+	return duckdb.QuoteString(s)
 }
 
 // operators are the binary operators that keep their form.
