@@ -6,10 +6,10 @@ import (
 
 	"shoal/fe/kafka"
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
 	"shoal/fe/state/cow"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
-	typesv1 "shoal/proto/types/v1"
 )
 
 // Spec is all that a task needs to run, from the replicated state, its
@@ -62,7 +62,7 @@ func begin(s *state.State, job *raftlogv1.Job, task *raftlogv1.Task) []*backendv
 func addTables(spec *backendv1.TaskSpec, s *state.State, job *raftlogv1.Job) bool {
 	if job.Load.MultiTable {
 		for _, table := range s.Tables(job.DatabaseId) {
-			spec.Tables = append(spec.Tables, &backendv1.TaskTable{TableId: table.Id, Name: table.Name, Schema: newest(table)})
+			spec.Tables = append(spec.Tables, &backendv1.TaskTable{TableId: table.Id, Name: table.Name, Schema: catalog.Newest(table)})
 		}
 		return true
 	}
@@ -70,11 +70,9 @@ func addTables(spec *backendv1.TaskSpec, s *state.State, job *raftlogv1.Job) boo
 	if table == nil {
 		return false
 	}
-	spec.TableName, spec.TableId, spec.Schema = table.Name, table.Id, newest(table)
+	spec.TableName, spec.TableId, spec.Schema = table.Name, table.Id, catalog.Newest(table)
 	return true
 }
-
-func newest(table *raftlogv1.Table) *typesv1.Schema { return table.Schemas[len(table.Schemas)-1] }
 
 // open puts what a spec's stored properties stand for in their place: secrets
 // are in the clear on their way to the backend only.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"shoal/fe/infoschema"
+	"shoal/fe/state/catalog"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -15,7 +15,7 @@ import (
 // columns are stored as they are declared now, and of those from before types
 // were changed, by how theirs are.
 func divide(t *raftlogv1.Table, rowsets []*raftlogv1.TableRowset) (paths []string, older []*backendv1.OlderFiles, err error) {
-	current := infoschema.Current(t)
+	current := catalog.Newest(t)
 	now, err := storedTypes(current, current)
 	if err != nil {
 		return nil, nil, err

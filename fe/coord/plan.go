@@ -16,6 +16,7 @@ import (
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
 	"shoal/internal/engine"
 	"shoal/internal/errorrows"
 	backendv1 "shoal/proto/backend/v1"
@@ -95,7 +96,7 @@ func (c *Coordinator) resolve(st *state.State, s *session.Session, p *plan, name
 	if err != nil {
 		return err
 	}
-	if err := p.add(name, infoschema.Current(t), paths, nil); err != nil {
+	if err := p.add(name, catalog.Newest(t), paths, nil); err != nil {
 		return err
 	}
 	p.request.Tables[len(p.request.Tables)-1].Older = older

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
 	raftlogv1 "shoal/proto/raftlog/v1"
-	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/types"
 )
 
@@ -32,13 +32,10 @@ func tableInfo(t *raftlogv1.Table, rowsets []*raftlogv1.TableRowset) TableInfo {
 	return info
 }
 
-// Current is a table's newest schema.
-func Current(t *raftlogv1.Table) *typesv1.Schema { return t.Schemas[len(t.Schemas)-1] }
-
 // Columns is the columns of a table's newest schema.
 func Columns(t *raftlogv1.Table) []ColumnInfo {
 	var columns []ColumnInfo
-	for _, c := range Current(t).Columns {
+	for _, c := range catalog.Newest(t).Columns {
 		typ, err := types.Parse(c.Type)
 		if err != nil { // written by a release that knows more types
 			typ = types.Type{Kind: types.String}

@@ -117,7 +117,7 @@ func target(table *raftlogv1.Table) *loaddef.Target {
 	if table == nil {
 		return nil
 	}
-	return &loaddef.Target{Table: table.Name, Schema: table.Schemas[len(table.Schemas)-1], Random: len(table.Distribution) == 0}
+	return &loaddef.Target{Table: table.Name, Schema: catalog.Newest(table), Random: len(table.Distribution) == 0}
 }
 
 // checkFree refuses names in use and too many jobs, before a broker is asked.

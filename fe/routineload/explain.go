@@ -2,7 +2,6 @@ package routineload
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,9 +12,9 @@ import (
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
 	"shoal/fe/state/cow"
 	backendv1 "shoal/proto/backend/v1"
-	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/ast"
 )
@@ -77,18 +76,16 @@ func (m *Manager) dryRunSpec(ctx context.Context, c *checked, job string) (*back
 		spec.Partitions = append(spec.Partitions, &backendv1.PartitionStart{TopicId: start.TopicId, Partition: start.Partition, Offset: from})
 	}
 	if c.table != nil {
-		spec.TableName, spec.TableId, spec.Schema = c.table.Name, c.table.Id, newest(c.table)
+		spec.TableName, spec.TableId, spec.Schema = c.table.Name, c.table.Id, catalog.Newest(c.table)
 		return spec, nil
 	}
 	m.cfg.Store.View(func(st *state.State) {
 		for _, t := range st.Tables(c.db.Id) {
-			spec.Tables = append(spec.Tables, &backendv1.TaskTable{TableId: t.Id, Name: t.Name, Schema: newest(t)})
+			spec.Tables = append(spec.Tables, &backendv1.TaskTable{TableId: t.Id, Name: t.Name, Schema: catalog.Newest(t)})
 		}
 	})
 	return spec, nil
 }
-
-func newest(t *raftlogv1.Table) *typesv1.Schema { return t.Schemas[len(t.Schemas)-1] }
 
 // explained is a dry run into one table.
 func explained(schema *typesv1.Schema, resp *backendv1.DryRunResponse) *result.Table {
@@ -151,21 +148,11 @@ func rowAsJSON(schema *typesv1.Schema, row *backendv1.DryRunRow) string {
 	for i, c := range schema.GetColumns() {
 		value := "null"
 		if cell := cellOf(row, i); cell != nil {
-			value = quoteJSON(*cell)
+			value = object(*cell)
 		}
-		fields = append(fields, quoteJSON(c.Name)+":"+value)
+		fields = append(fields, object(c.Name)+":"+value)
 	}
 	return "{" + strings.Join(fields, ",") + "}"
-}
-
-func quoteJSON(s string) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(s); err != nil {
-		panic(fmt.Sprintf("routineload: text as JSON: %v", err))
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // describeColumns says of each column what fills it.

@@ -7,6 +7,7 @@ import (
 
 	"shoal/fe/loaddef"
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
 	"shoal/fe/state/jobs"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -30,7 +31,7 @@ func (m *Manager) fits(job *raftlogv1.Job) error {
 	var schema *typesv1.Schema
 	m.cfg.Store.View(func(st *state.State) {
 		if table := st.TableByID(job.TableId); table != nil {
-			schema = table.Schemas[len(table.Schemas)-1]
+			schema = catalog.Newest(table)
 		}
 	})
 	if schema == nil {

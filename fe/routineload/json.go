@@ -18,8 +18,8 @@ import (
 	typesv1 "shoal/proto/types/v1"
 )
 
-// object writes a JSON object, Doris's keys in their order; text that is HTML
-// stays as it is.
+// object writes JSON, Doris's keys in their order; text that is HTML stays as it
+// is.
 func object(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

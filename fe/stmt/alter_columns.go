@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"shoal/fe/errno"
-	"shoal/fe/infoschema"
+	"shoal/fe/state/catalog"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/ast"
@@ -29,7 +29,7 @@ type alteration struct {
 
 func newAlteration(t *raftlogv1.Table, now time.Time) *alteration {
 	a := &alteration{table: t, now: now, distributed: map[int32]bool{}}
-	for _, c := range infoschema.Current(t).Columns {
+	for _, c := range catalog.Newest(t).Columns {
 		a.columns = append(a.columns, proto.CloneOf(c))
 		a.distributed[c.FieldId] = slices.Contains(t.Distribution, c.Name)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"shoal/fe/errno"
-	"shoal/fe/infoschema"
 	"shoal/fe/session"
 	"shoal/fe/state/catalog"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -47,7 +46,7 @@ func (e *Executor) alterColumns(ctx context.Context, s *session.Session, stmt *a
 	if err != nil {
 		return err
 	}
-	current := infoschema.Current(t)
+	current := catalog.Newest(t)
 	a := newAlteration(t, time.Now().In(s.Location()))
 	for _, clause := range stmt.Clauses {
 		if err := a.apply(clause); err != nil {

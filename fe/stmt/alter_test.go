@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"shoal/fe/infoschema"
 	"shoal/fe/result"
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
 )
 
 // TestAltersAtOnce: of changes that come together none is lost; each has its
@@ -37,7 +37,7 @@ func TestAltersAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.store.View(func(st *state.State) {
-		schema := infoschema.Current(st.Table(st.Database("d").Id, "t"))
+		schema := catalog.Newest(st.Table(st.Database("d").Id, "t"))
 		ids := map[int32]bool{}
 		for _, c := range schema.Columns {
 			ids[c.FieldId] = true

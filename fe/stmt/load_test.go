@@ -10,9 +10,9 @@ import (
 
 	_ "github.com/duckdb/duckdb-go/v2"
 
-	"shoal/fe/infoschema"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
 	"shoal/internal/errorrows"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -63,7 +63,7 @@ func (s *script) runningJob(t *testing.T, sess *session.Session, name string) (*
 		job = st.JobByName(table.DatabaseId, name)
 	})
 	if job != nil {
-		return job, infoschema.Current(table)
+		return job, catalog.Newest(table)
 	}
 	backend := s.store.apply(t, &raftlogv1.Command{Body: &raftlogv1.Command_RegisterBackend{RegisterBackend: &raftlogv1.RegisterBackend{
 		Backend: &raftlogv1.Backend{NodeUuid: "be1", Host: "127.0.0.1", RpcPort: 9060, Slots: 16}}}}).ID
@@ -76,7 +76,7 @@ func (s *script) runningJob(t *testing.T, sess *session.Session, name string) (*
 	s.store.apply(t, &raftlogv1.Command{Body: &raftlogv1.Command_ScheduleTasks{ScheduleTasks: &raftlogv1.ScheduleTasks{
 		JobId: id, Assignments: []*raftlogv1.TaskAssignment{{BackendId: backend, MemberId: "m"}}}}})
 	s.store.View(func(st *state.State) { job = st.JobByID(id) })
-	return job, infoschema.Current(table)
+	return job, catalog.Newest(table)
 }
 
 var topic = []byte("0123456789abcdef")

@@ -13,6 +13,7 @@ import (
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/fe/state/catalog"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
 	"shoal/sql/ast"
@@ -223,7 +224,7 @@ func systemTable(name string) (*infoschema.Table, error) {
 func createTableText(t *raftlogv1.Table) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "CREATE TABLE %s (\n", ast.QuoteName(t.Name))
-	columns := infoschema.Current(t).Columns
+	columns := catalog.Newest(t).Columns
 	for i, c := range columns {
 		b.WriteString("  " + columnText(c))
 		if i < len(columns)-1 {

@@ -54,7 +54,7 @@ func (c *Catalog) AlterTable(a *raftlogv1.AlterTable) error {
 	if !ok {
 		return fmt.Errorf("%w: id %d", ErrNoTable, a.GetTableId())
 	}
-	current := t.Schemas[len(t.Schemas)-1]
+	current := Newest(t)
 	if a.FromVersion != current.Version {
 		return fmt.Errorf("%w: %s has version %d, not %d", ErrSchemaChanged, t.Name, current.Version, a.FromVersion)
 	}

@@ -132,6 +132,10 @@ func (c *Catalog) DropTable(id uint64) error {
 	return nil
 }
 
+// Newest is a table's newest schema: the one that is written, and that queries
+// see.
+func Newest(t *raftlogv1.Table) *typesv1.Schema { return t.Schemas[len(t.Schemas)-1] }
+
 // CheckWrite tells why rows of a schema version can't be added to a table of a
 // database, nil if they can. Only the newest version is written.
 func (c *Catalog) CheckWrite(databaseID, tableID uint64, schemaVersion uint32) error {
@@ -139,7 +143,7 @@ func (c *Catalog) CheckWrite(databaseID, tableID uint64, schemaVersion uint32) e
 	if !ok || t.DatabaseId != databaseID {
 		return fmt.Errorf("%w: id %d was dropped", ErrNoTable, tableID)
 	}
-	if newest := t.Schemas[len(t.Schemas)-1].Version; schemaVersion != newest {
+	if newest := Newest(t).Version; schemaVersion != newest {
 		return fmt.Errorf("%w: table %s has schema version %d, the rows are of version %d", ErrSchemaChanged, t.Name, newest, schemaVersion)
 	}
 	return nil
