@@ -195,7 +195,7 @@ func TestTablesAreNamedOnce(t *testing.T) {
 
 func TestExpression(t *testing.T) {
 	for text, want := range map[string]string{
-		"Variable_name = 'a' OR Value LIKE 'b%'":          `(("Variable_name" = 'a') OR (CAST("Value" AS VARCHAR) LIKE 'b%' ESCAPE '\'))`,
+		"Variable_name = 'a' OR Value LIKE 'b%'":          `(("Variable_name" = 'a') OR (CAST("Value" AS VARCHAR) LIKE 'b%'))`,
 		"(SELECT CONCAT(@@sql_mode, ',PIPES_AS_CONCAT'))": `(SELECT (CAST('MODE' AS VARCHAR) || CAST(',PIPES_AS_CONCAT' AS VARCHAR)) AS "CONCAT(@@sql_mode, ',PIPES_AS_CONCAT')")`,
 		"@a + 1": "(CAST(5 AS BIGINT) + 1)",
 	} {
