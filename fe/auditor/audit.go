@@ -149,7 +149,7 @@ func newLedgers(in Input) *raftlogv1.Command {
 	add := &raftlogv1.AddLedgers{JobId: in.Job.Id}
 	for _, p := range in.View.Topic.Partitions {
 		if Reads(in.Job.Load, p) && !have[ledger.Key{TopicID: in.View.Topic.ID, Partition: p}] {
-			add.Starts = append(add.Starts, &raftlogv1.LedgerStart{TopicId: in.View.Topic.ID[:], Partition: p})
+			add.Starts = append(add.Starts, &raftlogv1.LedgerStart{TopicId: in.View.Topic.ID[:], Partition: p, Traced: true})
 		}
 	}
 	if len(add.Starts) == 0 {

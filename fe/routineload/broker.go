@@ -166,7 +166,7 @@ func resolve(ctx context.Context, client *kafka.Client, def *loaddef.Definition,
 func ledgerStarts(topic kafka.Topic, offsets map[int32]int64, partitions []int32) []*raftlogv1.LedgerStart {
 	starts := make([]*raftlogv1.LedgerStart, len(partitions))
 	for i, p := range partitions {
-		starts[i] = &raftlogv1.LedgerStart{TopicId: topic.ID[:], Partition: p, Start: offsets[p]}
+		starts[i] = &raftlogv1.LedgerStart{TopicId: topic.ID[:], Partition: p, Start: offsets[p], Traced: true}
 	}
 	return starts
 }

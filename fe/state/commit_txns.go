@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 
 	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
@@ -126,8 +127,13 @@ func (s *State) ledger(jobID uint64, p *typesv1.PartitionOffsets) *ledger.Ledger
 // settle is the last rule: rowsets become visible, offsets are settled,
 // counters move. Nothing in it can fail.
 func (s *State) settle(req *frontendv1.CommitTxnRequest, d decision, index uint64) {
+	rowless := req.ErrorRowset == nil && !slices.ContainsFunc(writes(req), func(w *frontendv1.TableRows) bool { return w.Rowset != nil })
 	for i, p := range req.Partitions {
-		d.ledgers[i].Settle(p, index)
+		if rowless {
+			d.ledgers[i].SettleRowless(p, index)
+		} else {
+			d.ledgers[i].Settle(p, index)
+		}
 	}
 	for _, w := range writes(req) {
 		if w.Rowset != nil {

@@ -185,7 +185,7 @@ func startJob(jobID uint64, partitions ...int32) *raftlogv1.Command {
 func starts(partitions ...int32) []*raftlogv1.LedgerStart {
 	var out []*raftlogv1.LedgerStart
 	for _, p := range partitions {
-		out = append(out, &raftlogv1.LedgerStart{TopicId: topic, Partition: p})
+		out = append(out, &raftlogv1.LedgerStart{TopicId: topic, Partition: p, Traced: true})
 	}
 	return out
 }

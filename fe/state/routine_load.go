@@ -46,7 +46,7 @@ func (s *State) target(databaseID, tableID uint64, multiTable bool) (database, t
 // alterRoutineLoad replaces a job's definition. With starts, or for another
 // topic, a new generation of ledgers begins: no epoch that could commit to the
 // former is left.
-func (s *State) alterRoutineLoad(c *raftlogv1.AlterRoutineLoad) error {
+func (s *State) alterRoutineLoad(c *raftlogv1.AlterRoutineLoad, index uint64) error {
 	before := s.jobs.ByID(c.GetJobId())
 	if before == nil {
 		return fmt.Errorf("%w: id %d", jobs.ErrNoJob, c.GetJobId())
@@ -67,13 +67,13 @@ func (s *State) alterRoutineLoad(c *raftlogv1.AlterRoutineLoad) error {
 		return err
 	}
 	if job.Generation != before.Generation && job.Started {
-		s.ledgers.Restart(job.Id, job.Generation, c.Starts, c.ReplaceLedgers)
+		s.ledgers.Restart(job.Id, job.Generation, index, c.Starts, c.ReplaceLedgers)
 	}
 	return nil
 }
 
 // startRoutineLoad opens the ledgers of a job whose group is set up.
-func (s *State) startRoutineLoad(c *raftlogv1.StartRoutineLoad) error {
+func (s *State) startRoutineLoad(c *raftlogv1.StartRoutineLoad, index uint64) error {
 	if err := ledger.CheckStarts(c.GetStarts()); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *State) startRoutineLoad(c *raftlogv1.StartRoutineLoad) error {
 	if err != nil {
 		return err
 	}
-	s.ledgers.Open(job.Id, job.Generation, c.Starts)
+	s.ledgers.Open(job.Id, job.Generation, index, c.Starts)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (s *State) removeJob(id uint64) error {
 }
 
 // addLedgers opens ledgers of partitions that appeared after the start.
-func (s *State) addLedgers(c *raftlogv1.AddLedgers) error {
+func (s *State) addLedgers(c *raftlogv1.AddLedgers, index uint64) error {
 	job, err := s.loadingJob(c.GetJobId())
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *State) addLedgers(c *raftlogv1.AddLedgers) error {
 	if err := ledger.CheckStarts(c.Starts); err != nil {
 		return err
 	}
-	s.ledgers.Open(job.Id, job.Generation, c.Starts)
+	s.ledgers.Open(job.Id, job.Generation, index, c.Starts)
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (s *State) settleOffsets(c *raftlogv1.SettleOffsets, index uint64) error {
 		}
 	}
 	for i, p := range c.Partitions {
-		found[i].Settle(p, index)
+		found[i].SettleRowless(p, index)
 	}
 	return nil
 }

@@ -25,12 +25,30 @@ func (s *State) createTable(c *raftlogv1.CreateTable, atMs int64) (uint64, error
 // dropTable removes a table. A job that loads into it only is the leader's to
 // cancel.
 func (s *State) dropTable(id uint64) error {
-	table := s.catalog.TableByID(id)
+	table, rowsets := s.catalog.TableByID(id), s.catalog.Rowsets(id)
 	if err := s.catalog.DropTable(id); err != nil {
 		return err
 	}
+	s.cut(rowsets)
 	s.tableChanged(table.DatabaseId, 0)
 	return nil
+}
+
+// truncateTable takes a table's rowsets out of it.
+func (s *State) truncateTable(id, index uint64) error {
+	rowsets := s.catalog.Rowsets(id)
+	if err := s.catalog.TruncateTable(id, index); err != nil {
+		return err
+	}
+	s.cut(rowsets)
+	return nil
+}
+
+// cut notes that rowsets are gone, so that the check of a ledger does not look
+// for them. What DROP DATABASE takes goes with its jobs.
+func (s *State) cut(rowsets []*raftlogv1.TableRowset) {
+	s.ledgers.Cut(rowsets)
+	s.jobs.Cut(rowsets)
 }
 
 // renameTable gives a table another name. Jobs know it by its id; the messages

@@ -82,7 +82,7 @@ func (s *State) applyToCatalog(index uint64, cmd *raftlogv1.Command) Result {
 	case *raftlogv1.Command_AlterTable:
 		return Result{Err: s.alterTable(body.AlterTable)}
 	case *raftlogv1.Command_TruncateTable:
-		return Result{Err: s.catalog.TruncateTable(body.TruncateTable.GetTableId(), index)}
+		return Result{Err: s.truncateTable(body.TruncateTable.GetTableId(), index)}
 	case *raftlogv1.Command_CreateFile:
 		return made(s.catalog.CreateFile(body.CreateFile.GetFile(), s.cluster.NextID))
 	case *raftlogv1.Command_DropFile:
@@ -98,9 +98,9 @@ func (s *State) applyToJob(index uint64, cmd *raftlogv1.Command) Result {
 	case *raftlogv1.Command_CreateRoutineLoad:
 		return made(s.createRoutineLoad(body.CreateRoutineLoad, cmd.AtMs))
 	case *raftlogv1.Command_StartRoutineLoad:
-		return Result{Err: s.startRoutineLoad(body.StartRoutineLoad)}
+		return Result{Err: s.startRoutineLoad(body.StartRoutineLoad, index)}
 	case *raftlogv1.Command_AlterRoutineLoad:
-		return Result{Err: s.alterRoutineLoad(body.AlterRoutineLoad)}
+		return Result{Err: s.alterRoutineLoad(body.AlterRoutineLoad, index)}
 	case *raftlogv1.Command_ChangeJobState:
 		return Result{Err: s.jobs.ChangeState(body.ChangeJobState, cmd.AtMs, s.cluster.NextID)}
 	case *raftlogv1.Command_ScheduleTasks:
@@ -108,7 +108,7 @@ func (s *State) applyToJob(index uint64, cmd *raftlogv1.Command) Result {
 	case *raftlogv1.Command_RemoveJob:
 		return Result{Err: s.removeJob(body.RemoveJob.GetJobId())}
 	case *raftlogv1.Command_AddLedgers:
-		return Result{Err: s.addLedgers(body.AddLedgers)}
+		return Result{Err: s.addLedgers(body.AddLedgers, index)}
 	case *raftlogv1.Command_SettleOffsets:
 		return Result{Err: s.settleOffsets(body.SettleOffsets, index)}
 	case *raftlogv1.Command_ForgetVoids:

@@ -73,12 +73,36 @@ func (j *Jobs) Committed(req *frontendv1.CommitTxnRequest, a *frontendv1.CommitT
 	job.Counters = sum(job.Counters, req.Counters)
 	count(job, req)
 	addSamples(job, req.Samples)
+	if req.ErrorRowset != nil && traced(job) {
+		job.KeptErrorRows += req.ErrorRowset.Rows
+	}
 	j.put(job)
 	if req.ErrorRowset != nil {
 		j.errors[job.Id] = latest(job, append(j.errors[job.Id], &raftlogv1.ErrorRowset{
 			JobId: job.Id, Rowset: req.ErrorRowset, TxnId: index, Label: req.Label,
 		}))
 	}
+}
+
+// Cut counts rows that are taken away with their rowsets.
+func (j *Jobs) Cut(rowsets []*raftlogv1.TableRowset) {
+	rows := map[uint64]int64{}
+	for _, r := range rowsets {
+		rows[r.JobId] += r.Rowset.GetRows()
+	}
+	for id, n := range rows {
+		if job := j.jobs[id]; traced(job) {
+			job = cow.Copy(job)
+			job.CutRows += n
+			j.put(job)
+		}
+	}
+}
+
+// traced tells whether what the check of a job's ledgers needs is kept.
+func traced(job *raftlogv1.Job) bool {
+	starts := job.GetStarts()
+	return len(starts) > 0 && !slices.ContainsFunc(starts, func(s *raftlogv1.LedgerStart) bool { return !s.Traced })
 }
 
 // Refused notes the answer of a txn that changed nothing.

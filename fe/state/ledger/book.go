@@ -53,21 +53,24 @@ func CheckStarts(starts []*raftlogv1.LedgerStart) error {
 	return nil
 }
 
-// Open opens a job's ledgers at starts that CheckStarts passed. A partition
-// that has one already keeps it.
-func (b *Book) Open(jobID uint64, generation uint32, starts []*raftlogv1.LedgerStart) {
+// Open opens a job's ledgers at starts that CheckStarts passed, by the log entry
+// at index. A partition that has one already keeps it.
+func (b *Book) Open(jobID uint64, generation uint32, index uint64, starts []*raftlogv1.LedgerStart) {
 	for _, s := range starts {
 		key, _ := KeyOf(s.TopicId, s.Partition)
 		if b.Get(jobID, key) == nil {
-			b.put(jobID, key, New(s.Start, generation))
+			l := New(s.Start, generation)
+			l.trace = begun(s.Traced, index)
+			b.put(jobID, key, l)
 		}
 	}
 }
 
 // Restart begins a generation of a job's ledgers at starts that CheckStarts
-// passed. Ledgers of other partitions go on, unless only is set: then they are
-// dropped. No epoch that could commit to the former ledgers may be left.
-func (b *Book) Restart(jobID uint64, generation uint32, starts []*raftlogv1.LedgerStart, only bool) {
+// passed, by the log entry at index. Ledgers of other partitions go on, unless
+// only is set: then they are dropped. No epoch that could commit to the former
+// ledgers may be left.
+func (b *Book) Restart(jobID uint64, generation uint32, index uint64, starts []*raftlogv1.LedgerStart, only bool) {
 	former := maps.Clone(b.jobs[jobID])
 	if only {
 		b.Drop(jobID)
@@ -75,8 +78,9 @@ func (b *Book) Restart(jobID uint64, generation uint32, starts []*raftlogv1.Ledg
 	for _, s := range starts {
 		key, _ := KeyOf(s.TopicId, s.Partition)
 		next := New(s.Start, generation)
+		next.trace = begun(s.Traced, index)
 		if old := former[key]; old != nil {
-			next = old.restarted(s.Start, generation)
+			next.skipped = old.skips(s.Start)
 		}
 		if b.Get(jobID, key) != nil {
 			b.count--
@@ -124,6 +128,7 @@ type View struct {
 	Loaded, Void, Expired, Conflicts int64
 	// Remembered is how many void and expired ranges are not forgotten yet.
 	Remembered int
+	Trace      Trace // not to be changed
 }
 
 // Views is a job's ledgers, ordered by topic id and partition.
@@ -138,7 +143,7 @@ func (b *Book) Views(jobID uint64) []View {
 func (l *Ledger) view(key Key) View {
 	return View{
 		Key: key, Generation: l.generation, Start: l.start, Settled: l.settled, Ranges: l.ranges, Skipped: l.skipped,
-		Loaded: l.loaded, Void: l.void, Expired: l.expired, Conflicts: l.conflicts, Remembered: len(l.voids),
+		Loaded: l.loaded, Void: l.void, Expired: l.expired, Conflicts: l.conflicts, Remembered: len(l.voids), Trace: l.trace,
 	}
 }
 

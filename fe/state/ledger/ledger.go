@@ -47,6 +47,7 @@ type Ledger struct {
 	epochs     epochs
 	voids      voids
 	skipped    offsets.Set // below start: ALTER passed over them
+	trace      Trace
 
 	// Offsets by how they are settled, since start. Conflicts counts offsets
 	// that txns wanted to load a second time.
@@ -58,13 +59,11 @@ func New(start int64, generation uint32) *Ledger {
 	return &Ledger{generation: generation, start: start, settled: start}
 }
 
-// restarted is the ledger of the next generation, from start on. What l still
-// had to settle below it is skipped.
-func (l *Ledger) restarted(start int64, generation uint32) *Ledger {
-	next := New(start, generation)
+// skips is what is passed over if the next ledger begins at start: what l still
+// had to settle below it.
+func (l *Ledger) skips(start int64) offsets.Set {
 	left := l.unsettledOf(offsets.Of(offsets.Range{First: l.settled, Last: start - 1}))
-	next.skipped = l.skipped.Union(left).Below(start)
-	return next
+	return l.skipped.Union(left).Below(start)
 }
 
 // A Verdict is what a ledger says to the offsets of a txn. The zero Verdict
@@ -101,10 +100,14 @@ func (l *Ledger) crowded(s offsets.Set) bool {
 }
 
 // Settle settles offsets that Check let pass, on behalf of the log entry at
-// index.
-func (l *Ledger) Settle(p *typesv1.PartitionOffsets, index uint64) {
+// index. A file tells of them.
+func (l *Ledger) Settle(p *typesv1.PartitionOffsets, index uint64) { l.settle(p, index) }
+
+// settle returns what is loaded now, and what is void or expired, that was not
+// before.
+func (l *Ledger) settle(p *typesv1.PartitionOffsets, index uint64) (loaded, barren offsets.Set) {
 	all := allSet(p)
-	loaded := loadedSet(p)
+	loaded = loadedSet(p)
 	loaded = loaded.Subtract(l.loadedOf(loaded))
 	rest, void, expired := l.voids.without(loaded)
 	l.voids = rest
@@ -124,6 +127,7 @@ func (l *Ledger) Settle(p *typesv1.PartitionOffsets, index uint64) {
 		l.settled = l.ranges[0].Last + 1
 		l.ranges = l.ranges[1:]
 	}
+	return loaded, newVoid.Union(newExpired)
 }
 
 // Refuse counts offsets that a txn was told it may not load again.

@@ -16,7 +16,7 @@ func TestRestart(t *testing.T) {
 	at := func(partition int32, start int64) *raftlogv1.LedgerStart {
 		return &raftlogv1.LedgerStart{TopicId: topic, Partition: partition, Start: start}
 	}
-	book.Open(job, 1, []*raftlogv1.LedgerStart{at(0, 10), at(1, 0)})
+	book.Open(job, 1, 0, []*raftlogv1.LedgerStart{at(0, 10), at(1, 0)})
 	key, _ := ledger.KeyOf(topic, 0)
 	for _, p := range []*typesv1.PartitionOffsets{loaded(1, [2]int64{10, 19}), loaded(1, [2]int64{30, 39})} {
 		book.Get(job, key).Settle(p, 1)
@@ -32,7 +32,7 @@ func TestRestart(t *testing.T) {
 		{"from the beginning", 0, "none"},
 	} {
 		generation := book.Views(job)[0].Generation + 1
-		book.Restart(job, generation, []*raftlogv1.LedgerStart{at(0, step.start)}, false)
+		book.Restart(job, generation, 0, []*raftlogv1.LedgerStart{at(0, step.start)}, false)
 		v := book.Views(job)[0]
 		if v.Start != step.start || v.Settled != step.start || v.Generation != generation || len(v.Ranges) > 0 || v.Loaded != 0 || v.Skipped.String() != step.skipped {
 			t.Errorf("%s: %+v, want start %d and skipped %s", step.name, v, step.start, step.skipped)
@@ -50,7 +50,7 @@ func TestRestart(t *testing.T) {
 	if book.Len() != 2 || book.Views(job)[1].Generation != 1 {
 		t.Errorf("%d ledgers, the second %+v: it goes on", book.Len(), book.Views(job)[1])
 	}
-	book.Restart(job, 9, []*raftlogv1.LedgerStart{at(2, 3)}, true)
+	book.Restart(job, 9, 0, []*raftlogv1.LedgerStart{at(2, 3)}, true)
 	if views := book.Views(job); book.Len() != 1 || len(views) != 1 || views[0].Partition != 2 {
 		t.Errorf("for another topic: %+v", views)
 	}

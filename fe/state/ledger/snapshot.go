@@ -27,12 +27,8 @@ func (l *Ledger) record(jobID uint64, key Key) *raftlogv1.Ledger {
 		Start: l.start, Settled: l.settled,
 		LoadedCount: l.loaded, VoidCount: l.void, ExpiredCount: l.expired, Conflicts: l.conflicts,
 	}
-	for _, s := range l.ranges {
-		r.Ranges = append(r.Ranges, &typesv1.OffsetRange{First: s.First, Last: s.Last})
-	}
-	for _, s := range l.skipped {
-		r.Skipped = append(r.Skipped, &typesv1.OffsetRange{First: s.First, Last: s.Last})
-	}
+	r.Ranges, r.Skipped = asMessages(l.ranges), asMessages(l.skipped)
+	l.trace.record(r)
 	for _, e := range l.epochs {
 		r.Epochs = append(r.Epochs, &typesv1.EpochRange{First: e.first, Last: e.last, LeaderEpoch: e.epoch})
 	}
@@ -52,6 +48,7 @@ func (b *Book) Restore(r *raftlogv1.Ledger) error {
 	l := &Ledger{
 		generation: r.Generation, start: r.Start, settled: r.Settled,
 		loaded: r.LoadedCount, void: r.VoidCount, expired: r.ExpiredCount, conflicts: r.Conflicts,
+		trace: restoredTrace(r),
 	}
 	for _, s := range r.Ranges {
 		l.ranges = append(l.ranges, offsets.Range{First: s.First, Last: s.Last})

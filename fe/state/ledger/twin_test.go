@@ -154,7 +154,7 @@ func TestLedgerAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.Int64Range(0, 5).Draw(t, "start")
 		book, real, naive := ledger.NewBook(), &raftlogv1.LedgerStart{TopicId: topic, Start: start}, newTwin(start)
-		book.Open(1, 1, []*raftlogv1.LedgerStart{real})
+		book.Open(1, 1, 0, []*raftlogv1.LedgerStart{real})
 		key, _ := ledger.KeyOf(topic, 0)
 		steps := rapid.IntRange(1, 20).Draw(t, "steps")
 		for index := uint64(1); index <= uint64(steps); index++ {

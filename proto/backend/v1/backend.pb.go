@@ -271,7 +271,7 @@ func (x QueryError_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use QueryError_Kind.Descriptor instead.
 func (QueryError_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{28, 0}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{30, 0}
 }
 
 // Leadership says on whose behalf a call is made: terms are ordered within an
@@ -2047,6 +2047,130 @@ func (x *DeliverDeadLettersResponse) GetDelivered() int64 {
 	return 0
 }
 
+type ReadFootersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Relative to the warehouse.
+	Paths         []string `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadFootersRequest) Reset() {
+	*x = ReadFootersRequest{}
+	mi := &file_backend_v1_backend_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadFootersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadFootersRequest) ProtoMessage() {}
+
+func (x *ReadFootersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadFootersRequest.ProtoReflect.Descriptor instead.
+func (*ReadFootersRequest) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReadFootersRequest) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+// Footer is what a rowset file says of itself.
+type Footer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Why the file is no rowset that can be read; empty if it is.
+	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	Bytes int64  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Rows  int64  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The keys that begin with "shoal.".
+	Metadata      map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Footer) Reset() {
+	*x = Footer{}
+	mi := &file_backend_v1_backend_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Footer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Footer) ProtoMessage() {}
+
+func (x *Footer) ProtoReflect() protoreflect.Message {
+	mi := &file_backend_v1_backend_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Footer.ProtoReflect.Descriptor instead.
+func (*Footer) Descriptor() ([]byte, []int) {
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Footer) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Footer) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *Footer) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Footer) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Footer) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
 type QueryTable struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Db     string                 `protobuf:"bytes,1,opt,name=db,proto3" json:"db,omitempty"`
@@ -2065,7 +2189,7 @@ type QueryTable struct {
 
 func (x *QueryTable) Reset() {
 	*x = QueryTable{}
-	mi := &file_backend_v1_backend_proto_msgTypes[23]
+	mi := &file_backend_v1_backend_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2201,7 @@ func (x *QueryTable) String() string {
 func (*QueryTable) ProtoMessage() {}
 
 func (x *QueryTable) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[23]
+	mi := &file_backend_v1_backend_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2214,7 @@ func (x *QueryTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryTable.ProtoReflect.Descriptor instead.
 func (*QueryTable) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{23}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *QueryTable) GetDb() string {
@@ -2146,7 +2270,7 @@ type OlderFiles struct {
 
 func (x *OlderFiles) Reset() {
 	*x = OlderFiles{}
-	mi := &file_backend_v1_backend_proto_msgTypes[24]
+	mi := &file_backend_v1_backend_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2282,7 @@ func (x *OlderFiles) String() string {
 func (*OlderFiles) ProtoMessage() {}
 
 func (x *OlderFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[24]
+	mi := &file_backend_v1_backend_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2295,7 @@ func (x *OlderFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OlderFiles.ProtoReflect.Descriptor instead.
 func (*OlderFiles) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{24}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OlderFiles) GetSchema() *v1.Schema {
@@ -2197,7 +2321,7 @@ type InlineRow struct {
 
 func (x *InlineRow) Reset() {
 	*x = InlineRow{}
-	mi := &file_backend_v1_backend_proto_msgTypes[25]
+	mi := &file_backend_v1_backend_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2333,7 @@ func (x *InlineRow) String() string {
 func (*InlineRow) ProtoMessage() {}
 
 func (x *InlineRow) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[25]
+	mi := &file_backend_v1_backend_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2346,7 @@ func (x *InlineRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InlineRow.ProtoReflect.Descriptor instead.
 func (*InlineRow) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{25}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *InlineRow) GetCells() []*Cell {
@@ -2241,7 +2365,7 @@ type Cell struct {
 
 func (x *Cell) Reset() {
 	*x = Cell{}
-	mi := &file_backend_v1_backend_proto_msgTypes[26]
+	mi := &file_backend_v1_backend_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2377,7 @@ func (x *Cell) String() string {
 func (*Cell) ProtoMessage() {}
 
 func (x *Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[26]
+	mi := &file_backend_v1_backend_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2390,7 @@ func (x *Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cell.ProtoReflect.Descriptor instead.
 func (*Cell) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{26}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Cell) GetValue() []byte {
@@ -2291,7 +2415,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_backend_v1_backend_proto_msgTypes[27]
+	mi := &file_backend_v1_backend_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2427,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[27]
+	mi := &file_backend_v1_backend_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2440,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{27}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -2365,7 +2489,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_backend_v1_backend_proto_msgTypes[28]
+	mi := &file_backend_v1_backend_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2501,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[28]
+	mi := &file_backend_v1_backend_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2514,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{28}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *QueryError) GetKind() QueryError_Kind {
@@ -2413,7 +2537,7 @@ type QueryResponse struct {
 
 func (x *QueryResponse) Reset() {
 	*x = QueryResponse{}
-	mi := &file_backend_v1_backend_proto_msgTypes[29]
+	mi := &file_backend_v1_backend_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2549,7 @@ func (x *QueryResponse) String() string {
 func (*QueryResponse) ProtoMessage() {}
 
 func (x *QueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[29]
+	mi := &file_backend_v1_backend_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2562,7 @@ func (x *QueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryResponse.ProtoReflect.Descriptor instead.
 func (*QueryResponse) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{29}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *QueryResponse) GetBody() isQueryResponse_Body {
@@ -2493,7 +2617,7 @@ type ResultColumn struct {
 
 func (x *ResultColumn) Reset() {
 	*x = ResultColumn{}
-	mi := &file_backend_v1_backend_proto_msgTypes[30]
+	mi := &file_backend_v1_backend_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2629,7 @@ func (x *ResultColumn) String() string {
 func (*ResultColumn) ProtoMessage() {}
 
 func (x *ResultColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[30]
+	mi := &file_backend_v1_backend_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2642,7 @@ func (x *ResultColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumn.ProtoReflect.Descriptor instead.
 func (*ResultColumn) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{30}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResultColumn) GetName() string {
@@ -2544,7 +2668,7 @@ type ResultSchema struct {
 
 func (x *ResultSchema) Reset() {
 	*x = ResultSchema{}
-	mi := &file_backend_v1_backend_proto_msgTypes[31]
+	mi := &file_backend_v1_backend_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2680,7 @@ func (x *ResultSchema) String() string {
 func (*ResultSchema) ProtoMessage() {}
 
 func (x *ResultSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[31]
+	mi := &file_backend_v1_backend_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2693,7 @@ func (x *ResultSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultSchema.ProtoReflect.Descriptor instead.
 func (*ResultSchema) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{31}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResultSchema) GetColumns() []*ResultColumn {
@@ -2591,7 +2715,7 @@ type RowBatch struct {
 
 func (x *RowBatch) Reset() {
 	*x = RowBatch{}
-	mi := &file_backend_v1_backend_proto_msgTypes[32]
+	mi := &file_backend_v1_backend_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2727,7 @@ func (x *RowBatch) String() string {
 func (*RowBatch) ProtoMessage() {}
 
 func (x *RowBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_backend_v1_backend_proto_msgTypes[32]
+	mi := &file_backend_v1_backend_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2740,7 @@ func (x *RowBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowBatch.ProtoReflect.Descriptor instead.
 func (*RowBatch) Descriptor() ([]byte, []int) {
-	return file_backend_v1_backend_proto_rawDescGZIP(), []int{32}
+	return file_backend_v1_backend_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RowBatch) GetData() []byte {
@@ -2839,7 +2963,18 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\":\n" +
 	"\x1aDeliverDeadLettersResponse\x12\x1c\n" +
-	"\tdelivered\x18\x01 \x01(\x03R\tdelivered\"\xdb\x01\n" +
+	"\tdelivered\x18\x01 \x01(\x03R\tdelivered\"*\n" +
+	"\x12ReadFootersRequest\x12\x14\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xdd\x01\n" +
+	"\x06Footer\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x12\n" +
+	"\x04rows\x18\x04 \x01(\x03R\x04rows\x12B\n" +
+	"\bmetadata\x18\x05 \x03(\v2&.shoal.backend.v1.Footer.MetadataEntryR\bmetadata\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdb\x01\n" +
 	"\n" +
 	"QueryTable\x12\x0e\n" +
 	"\x02db\x18\x01 \x01(\tR\x02db\x12\x12\n" +
@@ -2895,7 +3030,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x15TROUBLE_KIND_FRONTEND\x10\x04\x12\x18\n" +
 	"\x14TROUBLE_KIND_REFUSED\x10\x05\x12\x19\n" +
 	"\x15TROUBLE_KIND_INTERNAL\x10\x06\x12\x1d\n" +
-	"\x19TROUBLE_KIND_OUT_OF_RANGE\x10\a2\xc8\x05\n" +
+	"\x19TROUBLE_KIND_OUT_OF_RANGE\x10\a2\x99\x06\n" +
 	"\x0eBackendService\x12T\n" +
 	"\tHeartbeat\x12\".shoal.backend.v1.HeartbeatRequest\x1a#.shoal.backend.v1.HeartbeatResponse\x12W\n" +
 	"\n" +
@@ -2905,7 +3040,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x05Probe\x12\x1e.shoal.backend.v1.ProbeRequest\x1a\x1f.shoal.backend.v1.ProbeResponse\x12Z\n" +
 	"\vReadRecords\x12$.shoal.backend.v1.ReadRecordsRequest\x1a%.shoal.backend.v1.ReadRecordsResponse\x12K\n" +
 	"\x06DryRun\x12\x1f.shoal.backend.v1.DryRunRequest\x1a .shoal.backend.v1.DryRunResponse\x12o\n" +
-	"\x12DeliverDeadLetters\x12+.shoal.backend.v1.DeliverDeadLettersRequest\x1a,.shoal.backend.v1.DeliverDeadLettersResponse\x12J\n" +
+	"\x12DeliverDeadLetters\x12+.shoal.backend.v1.DeliverDeadLettersRequest\x1a,.shoal.backend.v1.DeliverDeadLettersResponse\x12O\n" +
+	"\vReadFooters\x12$.shoal.backend.v1.ReadFootersRequest\x1a\x18.shoal.backend.v1.Footer0\x01\x12J\n" +
 	"\x05Query\x12\x1e.shoal.backend.v1.QueryRequest\x1a\x1f.shoal.backend.v1.QueryResponse0\x01B\"Z shoal/proto/backend/v1;backendv1b\x06proto3"
 
 var (
@@ -2921,7 +3057,7 @@ func file_backend_v1_backend_proto_rawDescGZIP() []byte {
 }
 
 var file_backend_v1_backend_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_backend_v1_backend_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_backend_v1_backend_proto_goTypes = []any{
 	(TroubleKind)(0),                   // 0: shoal.backend.v1.TroubleKind
 	(TaskStatus_Phase)(0),              // 1: shoal.backend.v1.TaskStatus.Phase
@@ -2950,26 +3086,29 @@ var file_backend_v1_backend_proto_goTypes = []any{
 	(*DryRunRow)(nil),                  // 24: shoal.backend.v1.DryRunRow
 	(*DeliverDeadLettersRequest)(nil),  // 25: shoal.backend.v1.DeliverDeadLettersRequest
 	(*DeliverDeadLettersResponse)(nil), // 26: shoal.backend.v1.DeliverDeadLettersResponse
-	(*QueryTable)(nil),                 // 27: shoal.backend.v1.QueryTable
-	(*OlderFiles)(nil),                 // 28: shoal.backend.v1.OlderFiles
-	(*InlineRow)(nil),                  // 29: shoal.backend.v1.InlineRow
-	(*Cell)(nil),                       // 30: shoal.backend.v1.Cell
-	(*QueryRequest)(nil),               // 31: shoal.backend.v1.QueryRequest
-	(*QueryError)(nil),                 // 32: shoal.backend.v1.QueryError
-	(*QueryResponse)(nil),              // 33: shoal.backend.v1.QueryResponse
-	(*ResultColumn)(nil),               // 34: shoal.backend.v1.ResultColumn
-	(*ResultSchema)(nil),               // 35: shoal.backend.v1.ResultSchema
-	(*RowBatch)(nil),                   // 36: shoal.backend.v1.RowBatch
-	nil,                                // 37: shoal.backend.v1.TaskSpec.FilesEntry
-	nil,                                // 38: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	nil,                                // 39: shoal.backend.v1.ProbeRequest.FilesEntry
-	nil,                                // 40: shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
-	nil,                                // 41: shoal.backend.v1.ReadRecordsRequest.FilesEntry
-	nil,                                // 42: shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
-	(*v1.Schema)(nil),                  // 43: shoal.types.v1.Schema
-	(*v1.RoutineLoad)(nil),             // 44: shoal.types.v1.RoutineLoad
-	(*v1.OffsetRange)(nil),             // 45: shoal.types.v1.OffsetRange
-	(*v1.Counters)(nil),                // 46: shoal.types.v1.Counters
+	(*ReadFootersRequest)(nil),         // 27: shoal.backend.v1.ReadFootersRequest
+	(*Footer)(nil),                     // 28: shoal.backend.v1.Footer
+	(*QueryTable)(nil),                 // 29: shoal.backend.v1.QueryTable
+	(*OlderFiles)(nil),                 // 30: shoal.backend.v1.OlderFiles
+	(*InlineRow)(nil),                  // 31: shoal.backend.v1.InlineRow
+	(*Cell)(nil),                       // 32: shoal.backend.v1.Cell
+	(*QueryRequest)(nil),               // 33: shoal.backend.v1.QueryRequest
+	(*QueryError)(nil),                 // 34: shoal.backend.v1.QueryError
+	(*QueryResponse)(nil),              // 35: shoal.backend.v1.QueryResponse
+	(*ResultColumn)(nil),               // 36: shoal.backend.v1.ResultColumn
+	(*ResultSchema)(nil),               // 37: shoal.backend.v1.ResultSchema
+	(*RowBatch)(nil),                   // 38: shoal.backend.v1.RowBatch
+	nil,                                // 39: shoal.backend.v1.TaskSpec.FilesEntry
+	nil,                                // 40: shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	nil,                                // 41: shoal.backend.v1.ProbeRequest.FilesEntry
+	nil,                                // 42: shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
+	nil,                                // 43: shoal.backend.v1.ReadRecordsRequest.FilesEntry
+	nil,                                // 44: shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
+	nil,                                // 45: shoal.backend.v1.Footer.MetadataEntry
+	(*v1.Schema)(nil),                  // 46: shoal.types.v1.Schema
+	(*v1.RoutineLoad)(nil),             // 47: shoal.types.v1.RoutineLoad
+	(*v1.OffsetRange)(nil),             // 48: shoal.types.v1.OffsetRange
+	(*v1.Counters)(nil),                // 49: shoal.types.v1.Counters
 }
 var file_backend_v1_backend_proto_depIdxs = []int32{
 	4,  // 0: shoal.backend.v1.HeartbeatRequest.leadership:type_name -> shoal.backend.v1.Leadership
@@ -2979,67 +3118,70 @@ var file_backend_v1_backend_proto_depIdxs = []int32{
 	5,  // 4: shoal.backend.v1.TaskStatus.task:type_name -> shoal.backend.v1.TaskRef
 	1,  // 5: shoal.backend.v1.TaskStatus.phase:type_name -> shoal.backend.v1.TaskStatus.Phase
 	0,  // 6: shoal.backend.v1.TaskStatus.trouble_kind:type_name -> shoal.backend.v1.TroubleKind
-	43, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
-	44, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
+	46, // 7: shoal.backend.v1.TaskSpec.schema:type_name -> shoal.types.v1.Schema
+	47, // 8: shoal.backend.v1.TaskSpec.load:type_name -> shoal.types.v1.RoutineLoad
 	10, // 9: shoal.backend.v1.TaskSpec.partitions:type_name -> shoal.backend.v1.PartitionStart
 	11, // 10: shoal.backend.v1.TaskSpec.tables:type_name -> shoal.backend.v1.TaskTable
-	37, // 11: shoal.backend.v1.TaskSpec.files:type_name -> shoal.backend.v1.TaskSpec.FilesEntry
-	43, // 12: shoal.backend.v1.TaskTable.schema:type_name -> shoal.types.v1.Schema
+	39, // 11: shoal.backend.v1.TaskSpec.files:type_name -> shoal.backend.v1.TaskSpec.FilesEntry
+	46, // 12: shoal.backend.v1.TaskTable.schema:type_name -> shoal.types.v1.Schema
 	4,  // 13: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
 	9,  // 14: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
 	4,  // 15: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
 	5,  // 16: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
 	4,  // 17: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	38, // 18: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	45, // 19: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
-	39, // 20: shoal.backend.v1.ProbeRequest.files:type_name -> shoal.backend.v1.ProbeRequest.FilesEntry
-	45, // 21: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
-	45, // 22: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
-	45, // 23: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
-	40, // 24: shoal.backend.v1.ReadRecordsRequest.custom_properties:type_name -> shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
-	41, // 25: shoal.backend.v1.ReadRecordsRequest.files:type_name -> shoal.backend.v1.ReadRecordsRequest.FilesEntry
+	40, // 18: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	48, // 19: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
+	41, // 20: shoal.backend.v1.ProbeRequest.files:type_name -> shoal.backend.v1.ProbeRequest.FilesEntry
+	48, // 21: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
+	48, // 22: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
+	48, // 23: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
+	42, // 24: shoal.backend.v1.ReadRecordsRequest.custom_properties:type_name -> shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
+	43, // 25: shoal.backend.v1.ReadRecordsRequest.files:type_name -> shoal.backend.v1.ReadRecordsRequest.FilesEntry
 	10, // 26: shoal.backend.v1.ReadRecordsRequest.starts:type_name -> shoal.backend.v1.PartitionStart
 	20, // 27: shoal.backend.v1.ReadRecordsResponse.records:type_name -> shoal.backend.v1.KafkaRecord
 	21, // 28: shoal.backend.v1.KafkaRecord.headers:type_name -> shoal.backend.v1.Header
 	9,  // 29: shoal.backend.v1.DryRunRequest.task:type_name -> shoal.backend.v1.TaskSpec
 	24, // 30: shoal.backend.v1.DryRunResponse.rows:type_name -> shoal.backend.v1.DryRunRow
-	46, // 31: shoal.backend.v1.DryRunResponse.counters:type_name -> shoal.types.v1.Counters
+	49, // 31: shoal.backend.v1.DryRunResponse.counters:type_name -> shoal.types.v1.Counters
 	2,  // 32: shoal.backend.v1.DryRunRow.outcome:type_name -> shoal.backend.v1.DryRunRow.Outcome
-	30, // 33: shoal.backend.v1.DryRunRow.cells:type_name -> shoal.backend.v1.Cell
+	32, // 33: shoal.backend.v1.DryRunRow.cells:type_name -> shoal.backend.v1.Cell
 	4,  // 34: shoal.backend.v1.DeliverDeadLettersRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	44, // 35: shoal.backend.v1.DeliverDeadLettersRequest.load:type_name -> shoal.types.v1.RoutineLoad
-	42, // 36: shoal.backend.v1.DeliverDeadLettersRequest.files:type_name -> shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
-	43, // 37: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
-	29, // 38: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
-	28, // 39: shoal.backend.v1.QueryTable.older:type_name -> shoal.backend.v1.OlderFiles
-	43, // 40: shoal.backend.v1.OlderFiles.schema:type_name -> shoal.types.v1.Schema
-	30, // 41: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
-	27, // 42: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
-	3,  // 43: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
-	35, // 44: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
-	36, // 45: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
-	34, // 46: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
-	6,  // 47: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
-	12, // 48: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
-	14, // 49: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
-	16, // 50: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
-	18, // 51: shoal.backend.v1.BackendService.ReadRecords:input_type -> shoal.backend.v1.ReadRecordsRequest
-	22, // 52: shoal.backend.v1.BackendService.DryRun:input_type -> shoal.backend.v1.DryRunRequest
-	25, // 53: shoal.backend.v1.BackendService.DeliverDeadLetters:input_type -> shoal.backend.v1.DeliverDeadLettersRequest
-	31, // 54: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
-	7,  // 55: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
-	13, // 56: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
-	15, // 57: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
-	17, // 58: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
-	19, // 59: shoal.backend.v1.BackendService.ReadRecords:output_type -> shoal.backend.v1.ReadRecordsResponse
-	23, // 60: shoal.backend.v1.BackendService.DryRun:output_type -> shoal.backend.v1.DryRunResponse
-	26, // 61: shoal.backend.v1.BackendService.DeliverDeadLetters:output_type -> shoal.backend.v1.DeliverDeadLettersResponse
-	33, // 62: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
-	55, // [55:63] is the sub-list for method output_type
-	47, // [47:55] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	47, // 35: shoal.backend.v1.DeliverDeadLettersRequest.load:type_name -> shoal.types.v1.RoutineLoad
+	44, // 36: shoal.backend.v1.DeliverDeadLettersRequest.files:type_name -> shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
+	45, // 37: shoal.backend.v1.Footer.metadata:type_name -> shoal.backend.v1.Footer.MetadataEntry
+	46, // 38: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
+	31, // 39: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
+	30, // 40: shoal.backend.v1.QueryTable.older:type_name -> shoal.backend.v1.OlderFiles
+	46, // 41: shoal.backend.v1.OlderFiles.schema:type_name -> shoal.types.v1.Schema
+	32, // 42: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
+	29, // 43: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
+	3,  // 44: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
+	37, // 45: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
+	38, // 46: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
+	36, // 47: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
+	6,  // 48: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
+	12, // 49: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
+	14, // 50: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
+	16, // 51: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
+	18, // 52: shoal.backend.v1.BackendService.ReadRecords:input_type -> shoal.backend.v1.ReadRecordsRequest
+	22, // 53: shoal.backend.v1.BackendService.DryRun:input_type -> shoal.backend.v1.DryRunRequest
+	25, // 54: shoal.backend.v1.BackendService.DeliverDeadLetters:input_type -> shoal.backend.v1.DeliverDeadLettersRequest
+	27, // 55: shoal.backend.v1.BackendService.ReadFooters:input_type -> shoal.backend.v1.ReadFootersRequest
+	33, // 56: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
+	7,  // 57: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
+	13, // 58: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
+	15, // 59: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
+	17, // 60: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
+	19, // 61: shoal.backend.v1.BackendService.ReadRecords:output_type -> shoal.backend.v1.ReadRecordsResponse
+	23, // 62: shoal.backend.v1.BackendService.DryRun:output_type -> shoal.backend.v1.DryRunResponse
+	26, // 63: shoal.backend.v1.BackendService.DeliverDeadLetters:output_type -> shoal.backend.v1.DeliverDeadLettersResponse
+	28, // 64: shoal.backend.v1.BackendService.ReadFooters:output_type -> shoal.backend.v1.Footer
+	35, // 65: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
+	57, // [57:66] is the sub-list for method output_type
+	48, // [48:57] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_backend_v1_backend_proto_init() }
@@ -3048,8 +3190,8 @@ func file_backend_v1_backend_proto_init() {
 		return
 	}
 	file_backend_v1_backend_proto_msgTypes[16].OneofWrappers = []any{}
-	file_backend_v1_backend_proto_msgTypes[26].OneofWrappers = []any{}
-	file_backend_v1_backend_proto_msgTypes[29].OneofWrappers = []any{
+	file_backend_v1_backend_proto_msgTypes[28].OneofWrappers = []any{}
+	file_backend_v1_backend_proto_msgTypes[31].OneofWrappers = []any{
 		(*QueryResponse_Schema)(nil),
 		(*QueryResponse_Rows)(nil),
 	}
@@ -3059,7 +3201,7 @@ func file_backend_v1_backend_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_backend_v1_backend_proto_rawDesc), len(file_backend_v1_backend_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   39,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	BackendService_ReadRecords_FullMethodName        = "/shoal.backend.v1.BackendService/ReadRecords"
 	BackendService_DryRun_FullMethodName             = "/shoal.backend.v1.BackendService/DryRun"
 	BackendService_DeliverDeadLetters_FullMethodName = "/shoal.backend.v1.BackendService/DeliverDeadLetters"
+	BackendService_ReadFooters_FullMethodName        = "/shoal.backend.v1.BackendService/ReadFooters"
 	BackendService_Query_FullMethodName              = "/shoal.backend.v1.BackendService/Query"
 )
 
@@ -56,6 +57,8 @@ type BackendServiceClient interface {
 	// DeliverDeadLetters produces the error rows of some files to a topic, in
 	// order, and answers when the broker has all of them.
 	DeliverDeadLetters(ctx context.Context, in *DeliverDeadLettersRequest, opts ...grpc.CallOption) (*DeliverDeadLettersResponse, error)
+	// ReadFooters reads the footers of rowset files, in the order of the paths.
+	ReadFooters(ctx context.Context, in *ReadFootersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Footer], error)
 	// Query answers a SELECT over the given tables. Ends when the caller's
 	// context does.
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error)
@@ -139,9 +142,28 @@ func (c *backendServiceClient) DeliverDeadLetters(ctx context.Context, in *Deliv
 	return out, nil
 }
 
+func (c *backendServiceClient) ReadFooters(ctx context.Context, in *ReadFootersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Footer], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &BackendService_ServiceDesc.Streams[0], BackendService_ReadFooters_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadFootersRequest, Footer]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type BackendService_ReadFootersClient = grpc.ServerStreamingClient[Footer]
+
 func (c *backendServiceClient) Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &BackendService_ServiceDesc.Streams[0], BackendService_Query_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &BackendService_ServiceDesc.Streams[1], BackendService_Query_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +205,8 @@ type BackendServiceServer interface {
 	// DeliverDeadLetters produces the error rows of some files to a topic, in
 	// order, and answers when the broker has all of them.
 	DeliverDeadLetters(context.Context, *DeliverDeadLettersRequest) (*DeliverDeadLettersResponse, error)
+	// ReadFooters reads the footers of rowset files, in the order of the paths.
+	ReadFooters(*ReadFootersRequest, grpc.ServerStreamingServer[Footer]) error
 	// Query answers a SELECT over the given tables. Ends when the caller's
 	// context does.
 	Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error
@@ -216,6 +240,9 @@ func (UnimplementedBackendServiceServer) DryRun(context.Context, *DryRunRequest)
 }
 func (UnimplementedBackendServiceServer) DeliverDeadLetters(context.Context, *DeliverDeadLettersRequest) (*DeliverDeadLettersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeliverDeadLetters not implemented")
+}
+func (UnimplementedBackendServiceServer) ReadFooters(*ReadFootersRequest, grpc.ServerStreamingServer[Footer]) error {
+	return status.Error(codes.Unimplemented, "method ReadFooters not implemented")
 }
 func (UnimplementedBackendServiceServer) Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error {
 	return status.Error(codes.Unimplemented, "method Query not implemented")
@@ -367,6 +394,17 @@ func _BackendService_DeliverDeadLetters_Handler(srv interface{}, ctx context.Con
 	return interceptor(ctx, in, info, handler)
 }
 
+func _BackendService_ReadFooters_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadFootersRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(BackendServiceServer).ReadFooters(m, &grpc.GenericServerStream[ReadFootersRequest, Footer]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type BackendService_ReadFootersServer = grpc.ServerStreamingServer[Footer]
+
 func _BackendService_Query_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(QueryRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -415,6 +453,11 @@ var BackendService_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "ReadFooters",
+			Handler:       _BackendService_ReadFooters_Handler,
+			ServerStreams: true,
+		},
 		{
 			StreamName:    "Query",
 			Handler:       _BackendService_Query_Handler,

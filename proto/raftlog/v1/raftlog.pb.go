@@ -1829,10 +1829,13 @@ func (x *TableRowset) GetPartitions() []*v1.PartitionOffsets {
 // LedgerStart is where a partition's ledger begins: everything below is not
 // the job's.
 type LedgerStart struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TopicId       []byte                 `protobuf:"bytes,1,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
-	Partition     int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
-	Start         int64                  `protobuf:"varint,3,opt,name=start,proto3" json:"start,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	TopicId   []byte                 `protobuf:"bytes,1,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
+	Partition int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
+	Start     int64                  `protobuf:"varint,3,opt,name=start,proto3" json:"start,omitempty"`
+	// The ledger keeps what no rowset tells, for the check. Logs of releases that
+	// did not know of it are replayed without.
+	Traced        bool `protobuf:"varint,4,opt,name=traced,proto3" json:"traced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1888,6 +1891,13 @@ func (x *LedgerStart) GetStart() int64 {
 	return 0
 }
 
+func (x *LedgerStart) GetTraced() bool {
+	if x != nil {
+		return x.Traced
+	}
+	return false
+}
+
 type Job struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Id         uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1933,8 +1943,12 @@ type Job struct {
 	// Error rowsets up to this txn were delivered to the dead letter topic.
 	DeadLettersThrough uint64 `protobuf:"varint,32,opt,name=dead_letters_through,json=deadLettersThrough,proto3" json:"dead_letters_through,omitempty"`
 	DeadLetters        int64  `protobuf:"varint,33,opt,name=dead_letters,json=deadLetters,proto3" json:"dead_letters,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Rows in the error rowsets, of which there may be fewer than error rows, and
+	// rows that TRUNCATE and DROP took away. Counted if its starts are traced.
+	KeptErrorRows int64 `protobuf:"varint,34,opt,name=kept_error_rows,json=keptErrorRows,proto3" json:"kept_error_rows,omitempty"`
+	CutRows       int64 `protobuf:"varint,35,opt,name=cut_rows,json=cutRows,proto3" json:"cut_rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
@@ -2194,6 +2208,20 @@ func (x *Job) GetDeadLettersThrough() uint64 {
 func (x *Job) GetDeadLetters() int64 {
 	if x != nil {
 		return x.DeadLetters
+	}
+	return 0
+}
+
+func (x *Job) GetKeptErrorRows() int64 {
+	if x != nil {
+		return x.KeptErrorRows
+	}
+	return 0
+}
+
+func (x *Job) GetCutRows() int64 {
+	if x != nil {
+		return x.CutRows
 	}
 	return 0
 }
@@ -3134,7 +3162,18 @@ type Ledger struct {
 	Conflicts    int64             `protobuf:"varint,13,opt,name=conflicts,proto3" json:"conflicts,omitempty"`
 	// Offsets below start that ALTER passed over: an earlier generation would
 	// have loaded them.
-	Skipped       []*v1.OffsetRange `protobuf:"bytes,14,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	Skipped []*v1.OffsetRange `protobuf:"bytes,14,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	// The rest is for the check, and kept if traced. Rowsets of txns up to since
+	// are not this ledger's: it began there.
+	Traced bool   `protobuf:"varint,15,opt,name=traced,proto3" json:"traced,omitempty"`
+	Since  uint64 `protobuf:"varint,16,opt,name=since,proto3" json:"since,omitempty"`
+	// Loaded by txns without a file: filtered or empty records.
+	Rowless []*v1.OffsetRange `protobuf:"bytes,17,rep,name=rowless,proto3" json:"rowless,omitempty"`
+	// Loaded by rowsets that TRUNCATE or DROP took away.
+	Cut []*v1.OffsetRange `protobuf:"bytes,18,rep,name=cut,proto3" json:"cut,omitempty"`
+	// Void or expired by an audit, by a txn without a file, or by one whose
+	// rowset was taken away.
+	Barren        []*v1.OffsetRange `protobuf:"bytes,19,rep,name=barren,proto3" json:"barren,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3263,6 +3302,41 @@ func (x *Ledger) GetConflicts() int64 {
 func (x *Ledger) GetSkipped() []*v1.OffsetRange {
 	if x != nil {
 		return x.Skipped
+	}
+	return nil
+}
+
+func (x *Ledger) GetTraced() bool {
+	if x != nil {
+		return x.Traced
+	}
+	return false
+}
+
+func (x *Ledger) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Ledger) GetRowless() []*v1.OffsetRange {
+	if x != nil {
+		return x.Rowless
+	}
+	return nil
+}
+
+func (x *Ledger) GetCut() []*v1.OffsetRange {
+	if x != nil {
+		return x.Cut
+	}
+	return nil
+}
+
+func (x *Ledger) GetBarren() []*v1.OffsetRange {
+	if x != nil {
+		return x.Barren
 	}
 	return nil
 }
@@ -3879,11 +3953,12 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x06job_id\x18\x05 \x01(\x04R\x05jobId\x12@\n" +
 	"\n" +
 	"partitions\x18\x06 \x03(\v2 .shoal.types.v1.PartitionOffsetsR\n" +
-	"partitions\"\\\n" +
+	"partitions\"t\n" +
 	"\vLedgerStart\x12\x19\n" +
 	"\btopic_id\x18\x01 \x01(\fR\atopicId\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
-	"\x05start\x18\x03 \x01(\x03R\x05start\"\xa3\t\n" +
+	"\x05start\x18\x03 \x01(\x03R\x05start\x12\x16\n" +
+	"\x06traced\x18\x04 \x01(\bR\x06traced\"\xe6\t\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1f\n" +
 	"\vdatabase_id\x18\x02 \x01(\x04R\n" +
@@ -3927,7 +4002,9 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\vlast_reason\x18\x1f \x01(\tR\n" +
 	"lastReason\x120\n" +
 	"\x14dead_letters_through\x18  \x01(\x04R\x12deadLettersThrough\x12!\n" +
-	"\fdead_letters\x18! \x01(\x03R\vdeadLetters\"\xb2\x03\n" +
+	"\fdead_letters\x18! \x01(\x03R\vdeadLetters\x12&\n" +
+	"\x0fkept_error_rows\x18\" \x01(\x03R\rkeptErrorRows\x12\x19\n" +
+	"\bcut_rows\x18# \x01(\x03R\acutRows\"\xb2\x03\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
@@ -4013,7 +4090,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"partitions\"I\n" +
 	"\vForgetVoids\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
-	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\x85\x04\n" +
+	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\xce\x05\n" +
 	"\x06Ledger\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x1c\n" +
@@ -4032,7 +4109,12 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"void_count\x18\v \x01(\x03R\tvoidCount\x12#\n" +
 	"\rexpired_count\x18\f \x01(\x03R\fexpiredCount\x12\x1c\n" +
 	"\tconflicts\x18\r \x01(\x03R\tconflicts\x125\n" +
-	"\askipped\x18\x0e \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\askipped\"j\n" +
+	"\askipped\x18\x0e \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\askipped\x12\x16\n" +
+	"\x06traced\x18\x0f \x01(\bR\x06traced\x12\x14\n" +
+	"\x05since\x18\x10 \x01(\x04R\x05since\x125\n" +
+	"\arowless\x18\x11 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\arowless\x12-\n" +
+	"\x03cut\x18\x12 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x03cut\x123\n" +
+	"\x06barren\x18\x13 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x06barren\"j\n" +
 	"\x0eRememberedVoid\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x03R\x04last\x12\x14\n" +
@@ -4200,22 +4282,25 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	54, // 52: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
 	38, // 53: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
 	53, // 54: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
-	3,  // 55: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
-	5,  // 56: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	46, // 57: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	40, // 58: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	10, // 59: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	18, // 60: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	21, // 61: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	23, // 62: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	37, // 63: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	41, // 64: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	15, // 65: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	53, // 55: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
+	53, // 56: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
+	53, // 57: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
+	3,  // 58: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
+	5,  // 59: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
+	46, // 60: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	40, // 61: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	10, // 62: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	18, // 63: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	21, // 64: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	23, // 65: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	37, // 66: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	41, // 67: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	15, // 68: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	69, // [69:69] is the sub-list for method output_type
+	69, // [69:69] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }
