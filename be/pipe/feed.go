@@ -2,12 +2,11 @@ package pipe
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"shoal/be/decode"
 	"shoal/be/source"
 	"shoal/internal/offsets"
+	"shoal/internal/rowsetmeta"
 )
 
 // rowFeed hands out rows batch by batch. A batch is valid until the next call;
@@ -70,15 +69,9 @@ func (f *feed) step(batch *decode.Batch) {
 	}
 }
 
-// describeOffsets names the records of parts as JSON.
-func describeOffsets(parts []source.Partition) string {
-	type entry struct {
-		Topic     string `json:"topic"`
-		TopicID   string `json:"topic_id"`
-		Partition int32  `json:"partition"`
-		Offsets   string `json:"offsets"`
-	}
-	var entries []entry
+// describe is all that a txn settles, as every file of it tells.
+func describe(parts []source.Partition) string {
+	partitions := make([]rowsetmeta.Partition, len(parts))
 	for i := range parts {
 		p := &parts[i]
 		ranges := make([]offsets.Range, 0, len(p.Records))
@@ -89,11 +82,8 @@ func describeOffsets(parts []source.Partition) string {
 			}
 			ranges = append(ranges, offsets.Range{First: r.Offset, Last: r.Offset})
 		}
-		entries = append(entries, entry{p.Topic, fmt.Sprintf("%x", p.TopicID), p.Partition, offsets.Of(ranges...).String()})
+		partitions[i] = rowsetmeta.Partition{Topic: p.Topic, TopicID: p.TopicID, Partition: p.Partition,
+			Loaded: offsets.Of(ranges...), Void: p.Gaps, Expired: p.Expired}
 	}
-	text, err := json.Marshal(entries)
-	if err != nil {
-		panic(fmt.Sprintf("pipe: strings and numbers as JSON: %v", err))
-	}
-	return string(text)
+	return rowsetmeta.Encode(partitions)
 }

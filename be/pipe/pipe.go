@@ -32,6 +32,7 @@ import (
 
 	"shoal/be/source"
 	"shoal/internal/errorrows"
+	"shoal/internal/rowsetmeta"
 	"shoal/internal/warehouse"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -131,14 +132,14 @@ type Result struct {
 }
 
 // Write decodes all records of parts and writes their rows. The records must
-// stay unchanged meanwhile; gaps are none of its business. After an error no
+// stay unchanged meanwhile; gaps are noted in the files. After an error no
 // file is left, and the same records may be written again.
 //
 // The txn's number within the task's epoch names the files, so it must never
 // come again; the label is noted in them. The error wraps warehouse.ErrExists if
 // the number was used before, by a process that died: take the next one.
 func (p *Pipe) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (Result, error) {
-	w := writer{pipe: p, number: number, label: label, offsets: describeOffsets(parts), now: p.cfg.Now()}
+	w := writer{pipe: p, number: number, label: label, offsets: describe(parts), now: p.cfg.Now()}
 	if err := w.writeAll(ctx, parts); err != nil {
 		return Result{}, w.abandon(err)
 	}
@@ -254,14 +255,14 @@ func expectRows(result sql.Result, given int64) error {
 	return err
 }
 
-// metadata goes into the file's footer, for people and for disaster recovery;
-// no reader needs it.
+// metadata goes into the file's footer, for the check of the ledger and for
+// disaster recovery; no query needs it.
 func (w *writer) metadata(to destination) []keyValue {
 	return []keyValue{
-		{"shoal.table", w.pipe.cfg.Spec.DbName + "." + to.table},
-		{"shoal.table_id", fmt.Sprint(to.id)},
-		{"shoal.label", w.label},
-		{"shoal.offsets", w.offsets},
+		{rowsetmeta.Table, w.pipe.cfg.Spec.DbName + "." + to.table},
+		{rowsetmeta.TableID, fmt.Sprint(to.id)},
+		{rowsetmeta.Label, w.label},
+		{rowsetmeta.Offsets, w.offsets},
 	}
 }
 

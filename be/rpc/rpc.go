@@ -1,8 +1,8 @@
 // Package rpc is what a backend offers over gRPC: BackendService, for
 // frontends only.
 //
-// It turns requests into calls of the executor, the prober, the reader of
-// previews and the query engine, and their errors into status codes; it keeps nothing. A Server is registered
+// It turns requests into calls of the executor, the prober, the readers of
+// previews and footers and the query engine, and their errors into status codes; it keeps nothing. A Server is registered
 // before the backend knows its cluster, and answers UNAVAILABLE until Attach.
 package rpc
 
@@ -53,6 +53,12 @@ type Deliverer interface {
 	Deliver(ctx context.Context, req *backendv1.DeliverDeadLettersRequest) (int64, error)
 }
 
+// FooterReader reads the footers of rowset files. send is called for each, in
+// the order of the paths, and may block.
+type FooterReader interface {
+	ReadFooters(ctx context.Context, paths []string, send func(*backendv1.Footer) error) error
+}
+
 // Backend is what a Server serves.
 type Backend struct {
 	ID uint64
@@ -65,6 +71,7 @@ type Backend struct {
 	Reads     Reader
 	DryRuns   DryRunner
 	Letters   Deliverer
+	Footers   FooterReader
 	Slots     int
 	Version   string
 	// StartedMS is when the process started, in milliseconds since 1970. A
@@ -198,6 +205,18 @@ func (s *Server) DeliverDeadLetters(ctx context.Context, req *backendv1.DeliverD
 		return nil, toStatus(err)
 	}
 	return &backendv1.DeliverDeadLettersResponse{Delivered: delivered}, nil
+}
+
+// ReadFooters implements BackendService.
+func (s *Server) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.ServerStreamingServer[backendv1.Footer]) error {
+	b, err := s.attached()
+	if err != nil {
+		return err
+	}
+	if err := b.Footers.ReadFooters(stream.Context(), req.Paths, stream.Send); err != nil {
+		return toStatus(err)
+	}
+	return nil
 }
 
 // Query implements BackendService.

@@ -133,6 +133,7 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 		ID: joined.BackendId, ClusterID: joined.ClusterId, Tasks: exec, Queries: queries, Probes: prober{}, Reads: previewer{s.cfg.Logger},
 		DryRuns: dryRunner{&dryrun.Runner{Pipes: pipes, Queries: queries.engine, Dir: pipeSpill, Logger: s.cfg.Logger}, s.cfg.Logger},
 		Letters: &deadletter.Deliverer{Warehouse: wh, Engine: queries.engine, AfterDelivery: s.cfg.AfterDelivery},
+		Footers: footerReader{wh, pipes},
 		Slots:   s.cfg.Slots, Version: s.cfg.Version, StartedMS: s.started.UnixMilli(),
 		Learn: s.learn, WarehouseError: wh.Trouble,
 	})

@@ -11,6 +11,7 @@ package offsets
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -181,4 +182,27 @@ func (s Set) String() string {
 		parts[i] = r.String()
 	}
 	return strings.Join(parts, ",")
+}
+
+// Parse reads what Set.String prints; "" is the empty set too. The error names
+// the first range that cannot be, or that does not lie above the one before it.
+func Parse(text string) (Set, error) {
+	if text == "" || text == "none" {
+		return nil, nil
+	}
+	var set Set
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, several := strings.Cut(part, "-")
+		if !several {
+			to = from
+		}
+		first, err := strconv.ParseUint(from, 10, 62)
+		last, err2 := strconv.ParseUint(to, 10, 62)
+		r := Range{int64(first), int64(last)}
+		if n := len(set); err != nil || err2 != nil || r.Last < r.First || n > 0 && r.First <= set[n-1].Last+1 {
+			return nil, fmt.Errorf("%q is no range of offsets, or out of order", part)
+		}
+		set = append(set, r)
+	}
+	return set, nil
 }

@@ -55,6 +55,9 @@ func TestSetAgainstBits(t *testing.T) {
 		for o := range a {
 			above[o] = a[o] && int64(o) >= cut
 			below[o] = a[o] && int64(o) < cut
+			if parsed, err := offsets.Parse(as.String()); err != nil || !slices.Equal(parsed, as) {
+				t.Errorf("Parse(%v) = %v, %v", as, parsed, err)
+			}
 			if as.Contains(int64(o)) != a[o] {
 				t.Errorf("%v.Contains(%d) = %v", as, o, !a[o])
 			}
