@@ -14,8 +14,8 @@ import (
 const hidden = "******"
 
 // Statement is the statement that makes the job again: every property as it is
-// in effect, secrets hidden, the start as CREATE or ALTER gave it and not where
-// the job stands. table is empty for a multi-table job.
+// in effect, secrets hidden, the start as CREATE, or ALTER to another topic, gave
+// it and not where the job stands. table is empty for a multi-table job.
 func Statement(job ast.Name, table string, load *typesv1.RoutineLoad, comment string) *ast.CreateRoutineLoad {
 	load = clone(load)
 	stmt := &ast.CreateRoutineLoad{Job: job, Table: table, Load: clauses(load), Comment: comment}

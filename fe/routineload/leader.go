@@ -18,10 +18,8 @@ import (
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
-const (
-	// planEvery is the leader's tick; changes make it plan earlier.
-	planEvery = time.Second
-)
+// planEvery is the leader's tick; changes make it plan earlier.
+const planEvery = time.Second
 
 // RunLeader does the leader's duties until ctx ends. It must not be called
 // before the leader's barrier, and needs the registry to run beside it.

@@ -15,8 +15,8 @@ import (
 var createColumns = result.Texts("JobId", "JobName", "CreateStmt")
 
 // ShowCreate carries out SHOW [ALL] CREATE ROUTINE LOAD; ALL gives every job of
-// the name, those that have ended too. The statement has the start that CREATE
-// or ALTER gave, not where the job stands.
+// the name, those that have ended too. The statement has the start that CREATE,
+// or ALTER to another topic, gave, and not where the job stands.
 func (m *Manager) ShowCreate(_ context.Context, s *session.Session, stmt *ast.ShowCreateRoutineLoad) (*result.Table, error) {
 	var shown []*raftlogv1.Job
 	if !stmt.All {

@@ -6,10 +6,10 @@
 // CANCELLED). Its tasks are replicated with their epochs: an epoch is raised
 // whenever a task is placed anew, when its job is resumed or altered, and when
 // a table changes that it was given, and never comes again, so that a txn of an
-// earlier placement is known by it. Of every task
-// the last txn that was decided is kept with its answer, so that a backend
-// whose answer was lost hears the same again. Messages that readers get are
-// replaced and never changed. Pure, like all of the replicated state.
+// earlier placement is known by it. Of every task the last txn that was decided
+// is kept with its answer, so that a backend whose answer was lost hears the
+// same again. Messages that readers get are replaced and never changed. Pure,
+// like all of the replicated state.
 package jobs
 
 import (
