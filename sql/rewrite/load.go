@@ -147,7 +147,7 @@ func (p *printer) unknownFunction(name string) {
 func LoadFunctions() []string {
 	names := map[string]bool{}
 	maps.Copy(names, loadNames)
-	maps.Copy(names, namesOf(templates))
+	maps.Copy(names, namesOf(templates, dorisTemplates))
 	for name := range specials {
 		names[name] = true
 	}

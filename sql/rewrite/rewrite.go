@@ -7,8 +7,8 @@
 // the session knows (variables, the time, the user) put in as literals. What
 // has no counterpart is an *Unsupported error that names it, never dropped;
 // only hints, collations and locks have no meaning here and are left out.
-// Functions that are not MySQL's pass as they are: DuckDB may have them, and
-// the engine refuses those that reach outside. A text that TiDB's parser does
+// Functions that are neither MySQL's nor Doris's own pass as they are: DuckDB
+// may have them, and the engine refuses those that reach outside. A text that TiDB's parser does
 // not know passes too, see foreign.go.
 //
 // A load expression (LoadExpression) goes by stricter rules, because it runs

@@ -119,7 +119,7 @@ var volatile = map[string]template{
 
 // known are the functions whose other forms mean something else in DuckDB.
 var (
-	known         = namesOf(templates, volatile)
+	known         = namesOf(templates, dorisTemplates, volatile)
 	volatileNames = namesOf(volatile)
 )
 
@@ -138,6 +138,9 @@ func namesOf(tables ...map[string]template) map[string]bool {
 func (p *printer) templateOf(n *tidb.FuncCallExpr) (template, bool) {
 	key := n.FnName.L + "/" + strconv.Itoa(len(n.Args))
 	t, ok := templates[key]
+	if !ok {
+		t, ok = dorisTemplates[key]
+	}
 	if !ok && p.scope == nil {
 		t, ok = volatile[key]
 	}
