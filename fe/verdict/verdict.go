@@ -235,7 +235,7 @@ func unplaced(in *Input) *Verdict {
 	case alive == 0:
 		return &Verdict{NoBackend, Bad, fmt.Sprintf("No backend is alive, of %d known.", len(in.Backends))}
 	case in.SlotsTaken >= slots:
-		return &Verdict{NoSlot, Bad, fmt.Sprintf("No slot is free: all %d of %s are taken.", slots, count(alive, "live backend"))}
+		return &Verdict{NoSlot, Bad, fmt.Sprintf("No slot is free: all %d of %s are taken. The job waits until another is paused or stopped, a backend joins, or one has more --slots.", slots, count(alive, "live backend"))}
 	}
 	return &Verdict{Starting, Busy, "Tasks are being placed."}
 }

@@ -92,7 +92,7 @@ func TestOf(t *testing.T) {
 			untasked(in)
 			in.Backends[0].Alive, in.Backends[0].Unheard = false, true
 		}, verdict.NoBackend, verdict.Busy, "hear from 1 backend."},
-		{"no slot", func(in *verdict.Input) { untasked(in); in.SlotsTaken = 16 }, verdict.NoSlot, verdict.Bad, "all 16 of 1 live backend are taken"},
+		{"no slot", func(in *verdict.Input) { untasked(in); in.SlotsTaken = 16 }, verdict.NoSlot, verdict.Bad, "all 16 of 1 live backend are taken. The job waits until another is paused or stopped, a backend joins, or one has more --slots."},
 		{"fewer slots than wanted", func(in *verdict.Input) {
 			in.Job.Load.DesiredConcurrentNumber, in.SlotsTaken = 8, 16
 		}, verdict.Loading, verdict.OK, "2 of 8 tasks: all 16 slots of 1 live backend are taken."},
