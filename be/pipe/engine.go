@@ -66,6 +66,9 @@ func (e *Engine) configure(ctx context.Context, cfg EngineConfig) error {
 	for _, statement := range []string{
 		"SET autoinstall_known_extensions = false",
 		"SET autoload_known_extensions = false",
+		// Who reads a footer again wants to know what the file has now: a file that
+		// was replaced within a second by one of its size would pass for the old.
+		"SET enable_external_file_cache = false",
 		// One source is read by one thread anyway; and a row group may then be
 		// bounded by its bytes.
 		"SET preserve_insertion_order = false",

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -67,11 +68,30 @@ func TestReadFooters(t *testing.T) {
 	if f := got[1]; f.Rows != 1 || f.Metadata[rowsetmeta.Offsets] != holds {
 		t.Errorf("footer of error rows %v", f)
 	}
+	checkReplaced(t, r, filepath.Join(dir, written.Rowset.Path), written.Rowset.Path, whole)
 	if err := os.Remove(filepath.Join(dir, "shoal-warehouse.json")); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.ReadFooters(t.Context(), paths, func(*backendv1.Footer) error { return nil }); err == nil || !strings.Contains(err.Error(), "marker") {
 		t.Errorf("without the warehouse: %v", err)
+	}
+}
+
+// checkReplaced replaces a file that was read by one of the same size: it is the
+// new one that is read.
+func checkReplaced(t *testing.T, r footerReader, path, rel string, whole []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, bytes.Replace(whole, []byte(`"partition":4`), []byte(`"partition":5`), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := r.ReadFooters(t.Context(), []string{rel}, func(f *backendv1.Footer) error {
+		if !strings.Contains(f.Metadata[rowsetmeta.Offsets], `"partition":5`) {
+			t.Errorf("a file that was replaced is read as %v", f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
