@@ -219,11 +219,16 @@ var outsiders = wordSet(`
 	st_setcrs st_crs user_agent platform`)
 
 // outsiderPrefixes are the families of such functions.
-var outsiderPrefixes = []string{"duckdb_", "pragma_", "pg_", "has_", "inet_", "read_", "write_", "parquet_", "sqlite_", "icu_calendar", "http_", "copy_"}
+var outsiderPrefixes = []string{"duckdb_", "pragma_", "pg_", "has_", "inet_", "read_", "write_", "parquet_", "sqlite_", "icu_calendar", "http_", "copy_", "variant_"}
+
+// recursive are functions that call themselves for each level of a value, until
+// the stack and with it the process ends. The rewriter guards those that MySQL
+// has.
+var recursive = wordSet("json_structure json_group_structure json_pretty json_transform json_transform_strict from_json from_json_strict")
 
 func checkFunction(name string) error {
 	lower := strings.ToLower(name)
-	refused := outsiders[lower]
+	refused := outsiders[lower] || recursive[lower]
 	for _, prefix := range outsiderPrefixes {
 		refused = refused || strings.HasPrefix(lower, prefix)
 	}

@@ -36,6 +36,8 @@ var escapes = []string{
 	"SELECT getenv('HOME')", "SELECT GETENV('HOME')", "SELECT main.getenv('HOME')", "SELECT system.main.getenv('HOME')", "SELECT current_setting('threads')", "SELECT getvariable('x')", "SELECT version()", "SELECT current_database()",
 	"SELECT * FROM query('SELECT 1')", "SELECT * FROM query_table('t')", "SELECT json_serialize_sql('SELECT 1')", "SELECT * FROM json_execute_serialized_sql('{}')", "SELECT write_log('x')", "SELECT nextval('s')", "SELECT 'x'.getenv()", "SELECT * FROM which_secret('s3://x', 's3')",
 	"SELECT current_query()", "SELECT * FROM test_all_types()", "SELECT * FROM repeat('x', 1000000000)", "SELECT * FROM summary((SELECT 1))",
+	// Functions that would end the process on deep values.
+	"SELECT json_structure('[]')", "SELECT json_group_structure('[]')", "SELECT json_pretty('[]')", "SELECT json_transform('[]', '[\"INT\"]')", "SELECT from_json_strict('[]', '[\"INT\"]')", "SELECT variant_typeof(1)",
 	// Other kinds of statement, and more than one.
 	"COPY (SELECT 1) TO '%[1]s'", "COPY \"db:d\".t TO '/tmp/x.csv'", "ATTACH '/tmp/x.db'", "DETACH memory", "SET threads = 1", "RESET threads", "PRAGMA version", "PRAGMA enable_logging", "CALL pragma_version()", "INSTALL httpfs", "LOAD httpfs",
 	"EXPORT DATABASE '%[1]s'", "IMPORT DATABASE '/tmp'", "CREATE SECRET (TYPE s3)", "CREATE TABLE x (a INTEGER)", "CREATE MACRO m() AS getenv('HOME')", "CREATE VIEW v AS SELECT 1", "DROP VIEW \"db:d\".t", "INSERT INTO \"db:d\".t VALUES (1)", "DELETE FROM \"db:d\".t",

@@ -61,7 +61,6 @@ var loadTemplates = map[string]template{
 	"to_json/1":             {json, "to_json($1)"},
 	"json_type/1":           {text, "json_type($j1)"},
 	"json_keys/1":           {list, "json_keys($j1)"},
-	"json_contains/2":       {boolean, "json_contains(CAST($j1 AS JSON), CAST($j2 AS JSON))"},
 	"json_quote/1":          {text, "CAST(to_json($t1) AS VARCHAR)"},
 	"json_length/2":         {integer, "CASE WHEN json_type($j1, $p2) = 'ARRAY' THEN CAST(json_array_length($j1, $p2) AS BIGINT) WHEN json_type($j1, $p2) = 'OBJECT' THEN len(json_keys($j1, $p2)) WHEN json_type($j1, $p2) IS NOT NULL THEN 1 END"},
 

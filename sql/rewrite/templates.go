@@ -77,7 +77,9 @@ var templates = map[string]template{
 	"log/1":      {double, "CASE WHEN $n1 > 0 THEN ln($n1) END"},
 	"log/2":      {double, "CASE WHEN $n1 > 0 AND $n1 <> 1 AND $n2 > 0 THEN ln($n2) / ln($n1) END"},
 
-	"json_length/1": {integer, "CASE WHEN json_type($j1) = 'ARRAY' THEN CAST(json_array_length($j1) AS BIGINT) WHEN json_type($j1) = 'OBJECT' THEN len(json_keys($j1)) WHEN $j1 IS NOT NULL THEN 1 END"},
+	"json_length/1":      {integer, "CASE WHEN json_type($j1) = 'ARRAY' THEN CAST(json_array_length($j1) AS BIGINT) WHEN json_type($j1) = 'OBJECT' THEN len(json_keys($j1)) WHEN $j1 IS NOT NULL THEN 1 END"},
+	"json_contains/2":    {boolean, shallow("json_contains(CAST($j1 AS JSON), CAST($j2 AS JSON))", "BOOLEAN")},
+	"json_merge_patch/2": {json, shallow("json_merge_patch(CAST($j1 AS JSON), CAST($j2 AS JSON))", "JSON")},
 
 	tidb.DateLiteral + "/1":      {date, "$a1"},
 	tidb.TimestampLiteral + "/1": {datetime, "$d1"},
@@ -108,6 +110,18 @@ var templates = map[string]template{
 	"makedate/2":                 {date, "(make_date($i1, 1, 1) + CAST($i2 AS INTEGER) - 1)"},
 	"to_days/1":                  {integer, "(date_diff('day', DATE '0001-01-01', $a1) + 366)"},
 	"from_days/1":                {date, "(DATE '0001-01-01' + CAST($i1 - 366 AS INTEGER))"},
+}
+
+// shallow guards a function of two JSON values in which DuckDB recurses: from a
+// depth of some ten thousand on, its stack and with it the process would end.
+// What has so many brackets fails, by a cast to the function's type.
+func shallow(call, result string) string {
+	fits := func(arg string) string {
+		text := cast(arg, "VARCHAR")
+		return "strlen(" + text + ") - strlen(translate(" + text + ", '[{', '')) <= 10000"
+	}
+	return "CASE WHEN " + fits("$j1") + " AND " + fits("$j2") + " THEN " + call +
+		" WHEN $j1 IS NOT NULL AND $j2 IS NOT NULL THEN " + cast("'JSON with more than 10000 brackets'", result) + " END"
 }
 
 // volatile are the functions whose every call gives something else.
