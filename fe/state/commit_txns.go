@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-	"slices"
 
 	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
@@ -127,12 +126,11 @@ func (s *State) ledger(jobID uint64, p *typesv1.PartitionOffsets) *ledger.Ledger
 // settle is the last rule: rowsets become visible, offsets are settled,
 // counters move. Nothing in it can fail.
 func (s *State) settle(req *frontendv1.CommitTxnRequest, d decision, index uint64) {
-	rowless := req.ErrorRowset == nil && !slices.ContainsFunc(writes(req), func(w *frontendv1.TableRows) bool { return w.Rowset != nil })
 	for i, p := range req.Partitions {
-		if rowless {
-			d.ledgers[i].SettleRowless(p, index)
-		} else {
+		if req.ErrorRowset != nil || jobs.HasRows(req) {
 			d.ledgers[i].Settle(p, index)
+		} else {
+			d.ledgers[i].SettleRowless(p, index)
 		}
 	}
 	for _, w := range writes(req) {
@@ -143,7 +141,7 @@ func (s *State) settle(req *frontendv1.CommitTxnRequest, d decision, index uint6
 			})
 		}
 	}
-	s.jobs.Committed(req, d.answer, index)
+	s.ledgers.Dropped(s.jobs.Committed(req, d.answer, index))
 }
 
 // writes is the tables that a txn writes for, each with the schema that its

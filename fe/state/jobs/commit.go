@@ -65,23 +65,45 @@ func (j *Jobs) CheckFence(req *frontendv1.CommitTxnRequest) *frontendv1.CommitTx
 }
 
 // Committed moves a job by a txn that was applied by the log entry at index:
-// counters, window, samples, error rowset, and the task's last txn.
-func (j *Jobs) Committed(req *frontendv1.CommitTxnRequest, a *frontendv1.CommitTxnResponse, index uint64) {
+// counters, window, samples, error rowset, and the task's last txn. It returns
+// the error rowsets that the job does not keep any more.
+func (j *Jobs) Committed(req *frontendv1.CommitTxnRequest, a *frontendv1.CommitTxnResponse, index uint64) (dropped []*raftlogv1.ErrorRowset) {
 	job := cow.Copy(j.jobs[req.JobId])
 	decided(job, req, a).CommittedTxns++
 	job.CommittedTxns++
 	job.Counters = sum(job.Counters, req.Counters)
 	count(job, req)
 	addSamples(job, req.Samples)
-	if req.ErrorRowset != nil && traced(job) {
-		job.KeptErrorRows += req.ErrorRowset.Rows
+	if req.ErrorRowset != nil {
+		dropped = j.addErrorRowset(job, req, index)
 	}
 	j.put(job)
-	if req.ErrorRowset != nil {
-		j.errors[job.Id] = latest(job, append(j.errors[job.Id], &raftlogv1.ErrorRowset{
-			JobId: job.Id, Rowset: req.ErrorRowset, TxnId: index, Label: req.Label,
-		}))
+	return dropped
+}
+
+// addErrorRowset adds a txn's error rowset to a job that is a copy already, and
+// returns those that are too many then.
+func (j *Jobs) addErrorRowset(job *raftlogv1.Job, req *frontendv1.CommitTxnRequest, index uint64) (dropped []*raftlogv1.ErrorRowset) {
+	added := &raftlogv1.ErrorRowset{JobId: job.Id, Rowset: req.ErrorRowset, TxnId: index, Label: req.Label}
+	all := append(j.errors[job.Id], added)
+	j.errors[job.Id] = latest(job, all)
+	dropped = all[:len(all)-len(j.errors[job.Id])]
+	if !traced(job) {
+		return dropped
 	}
+	if !HasRows(req) {
+		added.Partitions = req.Partitions
+	}
+	job.KeptErrorRows += req.ErrorRowset.Rows
+	for _, d := range dropped {
+		job.KeptErrorRows -= d.Rowset.GetRows()
+	}
+	return dropped
+}
+
+// HasRows tells whether a txn adds rows to a table.
+func HasRows(req *frontendv1.CommitTxnRequest) bool {
+	return req.Rowset != nil || slices.ContainsFunc(req.Tables, func(t *frontendv1.TableRows) bool { return t.Rowset != nil })
 }
 
 // Cut counts rows that are taken away with their rowsets.

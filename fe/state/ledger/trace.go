@@ -17,7 +17,8 @@ type Trace struct {
 	// Since is the log index that began the ledger: rowsets of txns up to it are
 	// of an earlier one, or of none.
 	Since uint64
-	// Rowless was loaded by txns without a file: filtered and empty records.
+	// Rowless was loaded by txns without a file, of filtered and empty records, or
+	// with one of error rows only that is not kept any more.
 	Rowless offsets.Set
 	// Cut was loaded by rowsets that TRUNCATE or DROP took away.
 	Cut offsets.Set
@@ -45,25 +46,46 @@ func (l *Ledger) SettleRowless(p *typesv1.PartitionOffsets, index uint64) {
 
 // Cut notes in the ledgers of their jobs that rowsets are taken away.
 func (b *Book) Cut(rowsets []*raftlogv1.TableRowset) {
-	type cut struct{ loaded, barren []offsets.Range }
-	cuts := map[*Ledger]*cut{}
+	lost := losses{}
 	for _, r := range rowsets {
-		for _, p := range r.Partitions {
-			key, _ := KeyOf(p.TopicId, p.Partition)
-			l := b.Get(r.JobId, key)
-			if l == nil || !l.trace.Kept || r.TxnId <= l.trace.Since {
-				continue
-			}
-			if cuts[l] == nil {
-				cuts[l] = &cut{}
-			}
-			cuts[l].loaded = append(cuts[l].loaded, asRanges(p.Loaded)...)
-			cuts[l].barren = append(append(cuts[l].barren, asRanges(p.Void)...), asRanges(p.Expired)...)
-		}
+		lost.add(b, r.JobId, r.TxnId, r.Partitions)
 	}
-	for l, c := range cuts {
-		l.trace.Cut = l.trace.Cut.Union(offsets.Of(c.loaded...))
-		l.trace.Barren = l.trace.Barren.Union(offsets.Of(c.barren...))
+	for l, of := range lost {
+		l.trace.Cut = l.trace.Cut.Union(offsets.Of(of.loaded...))
+		l.trace.Barren = l.trace.Barren.Union(offsets.Of(of.barren...))
+	}
+}
+
+// Dropped notes in the ledgers of their jobs that error rowsets are not kept any
+// more, as far as nothing else tells what their txns settled.
+func (b *Book) Dropped(rowsets []*raftlogv1.ErrorRowset) {
+	lost := losses{}
+	for _, r := range rowsets {
+		lost.add(b, r.JobId, r.TxnId, r.Partitions)
+	}
+	for l, of := range lost {
+		l.trace.Rowless = l.trace.Rowless.Union(offsets.Of(of.loaded...))
+		l.trace.Barren = l.trace.Barren.Union(offsets.Of(of.barren...))
+	}
+}
+
+// losses is what goes with rowsets, by the ledger that settled it.
+type losses map[*Ledger]*struct{ loaded, barren []offsets.Range }
+
+func (lost losses) add(b *Book, jobID, txnID uint64, partitions []*typesv1.PartitionOffsets) {
+	for _, p := range partitions {
+		key, _ := KeyOf(p.TopicId, p.Partition)
+		l := b.Get(jobID, key)
+		if l == nil || !l.trace.Kept || txnID <= l.trace.Since {
+			continue
+		}
+		of := lost[l]
+		if of == nil {
+			of = &struct{ loaded, barren []offsets.Range }{}
+			lost[l] = of
+		}
+		of.loaded = append(of.loaded, asRanges(p.Loaded)...)
+		of.barren = append(append(of.barren, asRanges(p.Void)...), asRanges(p.Expired)...)
 	}
 }
 

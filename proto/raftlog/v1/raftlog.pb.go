@@ -1943,8 +1943,8 @@ type Job struct {
 	// Error rowsets up to this txn were delivered to the dead letter topic.
 	DeadLettersThrough uint64 `protobuf:"varint,32,opt,name=dead_letters_through,json=deadLettersThrough,proto3" json:"dead_letters_through,omitempty"`
 	DeadLetters        int64  `protobuf:"varint,33,opt,name=dead_letters,json=deadLetters,proto3" json:"dead_letters,omitempty"`
-	// Rows in the error rowsets, of which there may be fewer than error rows, and
-	// rows that TRUNCATE and DROP took away. Counted if its starts are traced.
+	// Rows in the error rowsets that are kept, and rows that TRUNCATE and DROP took
+	// away. Counted if its starts are traced.
 	KeptErrorRows int64 `protobuf:"varint,34,opt,name=kept_error_rows,json=keptErrorRows,proto3" json:"kept_error_rows,omitempty"`
 	CutRows       int64 `protobuf:"varint,35,opt,name=cut_rows,json=cutRows,proto3" json:"cut_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3167,7 +3167,8 @@ type Ledger struct {
 	// are not this ledger's: it began there.
 	Traced bool   `protobuf:"varint,15,opt,name=traced,proto3" json:"traced,omitempty"`
 	Since  uint64 `protobuf:"varint,16,opt,name=since,proto3" json:"since,omitempty"`
-	// Loaded by txns without a file: filtered or empty records.
+	// Loaded by txns that the state has no file of: of filtered or empty records,
+	// or of error rows that it does not keep any more.
 	Rowless []*v1.OffsetRange `protobuf:"bytes,17,rep,name=rowless,proto3" json:"rowless,omitempty"`
 	// Loaded by rowsets that TRUNCATE or DROP took away.
 	Cut []*v1.OffsetRange `protobuf:"bytes,18,rep,name=cut,proto3" json:"cut,omitempty"`
@@ -3559,11 +3560,13 @@ func (x *Cluster) GetBackends() []*Backend {
 
 // ErrorRowset is a file of error rows of a job.
 type ErrorRowset struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
-	Rowset        *v1.Rowset             `protobuf:"bytes,2,opt,name=rowset,proto3" json:"rowset,omitempty"`
-	TxnId         uint64                 `protobuf:"varint,3,opt,name=txn_id,json=txnId,proto3" json:"txn_id,omitempty"`
-	Label         string                 `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	JobId  uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Rowset *v1.Rowset             `protobuf:"bytes,2,opt,name=rowset,proto3" json:"rowset,omitempty"`
+	TxnId  uint64                 `protobuf:"varint,3,opt,name=txn_id,json=txnId,proto3" json:"txn_id,omitempty"`
+	Label  string                 `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
+	// What the txn settled, if this is its only file and the job is traced.
+	Partitions    []*v1.PartitionOffsets `protobuf:"bytes,5,rep,name=partitions,proto3" json:"partitions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3624,6 +3627,13 @@ func (x *ErrorRowset) GetLabel() string {
 		return x.Label
 	}
 	return ""
+}
+
+func (x *ErrorRowset) GetPartitions() []*v1.PartitionOffsets {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
 }
 
 // SnapshotRecord follows the header, length-delimited, in a fixed order.
@@ -4131,12 +4141,15 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x17\n" +
 	"\alast_id\x18\x04 \x01(\x04R\x06lastId\x128\n" +
 	"\tfrontends\x18\x05 \x03(\v2\x1a.shoal.raftlog.v1.FrontendR\tfrontends\x125\n" +
-	"\bbackends\x18\x06 \x03(\v2\x19.shoal.raftlog.v1.BackendR\bbackends\"\x81\x01\n" +
+	"\bbackends\x18\x06 \x03(\v2\x19.shoal.raftlog.v1.BackendR\bbackends\"\xc3\x01\n" +
 	"\vErrorRowset\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12.\n" +
 	"\x06rowset\x18\x02 \x01(\v2\x16.shoal.types.v1.RowsetR\x06rowset\x12\x15\n" +
 	"\x06txn_id\x18\x03 \x01(\x04R\x05txnId\x12\x14\n" +
-	"\x05label\x18\x04 \x01(\tR\x05label\"\xc4\x03\n" +
+	"\x05label\x18\x04 \x01(\tR\x05label\x12@\n" +
+	"\n" +
+	"partitions\x18\x05 \x03(\v2 .shoal.types.v1.PartitionOffsetsR\n" +
+	"partitions\"\xc4\x03\n" +
 	"\x0eSnapshotRecord\x125\n" +
 	"\acluster\x18\x01 \x01(\v2\x19.shoal.raftlog.v1.ClusterH\x00R\acluster\x128\n" +
 	"\bdatabase\x18\x02 \x01(\v2\x1a.shoal.raftlog.v1.DatabaseH\x00R\bdatabase\x12/\n" +
@@ -4288,19 +4301,20 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	3,  // 58: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
 	5,  // 59: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
 	46, // 60: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	40, // 61: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	10, // 62: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	18, // 63: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	21, // 64: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	23, // 65: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	37, // 66: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	41, // 67: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	15, // 68: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
-	69, // [69:69] is the sub-list for method output_type
-	69, // [69:69] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	47, // 61: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	40, // 62: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	10, // 63: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	18, // 64: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	21, // 65: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	23, // 66: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	37, // 67: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	41, // 68: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	15, // 69: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }
