@@ -24,8 +24,16 @@ import (
 // definition is replaced as a whole, with new starts for the partitions that
 // move. RESUME goes on by it.
 func (m *Manager) Alter(ctx context.Context, s *session.Session, stmt *ast.AlterRoutineLoad) error {
-	m.altering.Lock()
-	defer m.altering.Unlock()
+	for {
+		err := m.alter(ctx, s, stmt)
+		// Another ALTER came between: what it made is altered.
+		if !errors.Is(err, jobs.ErrMovedOn) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (m *Manager) alter(ctx context.Context, s *session.Session, stmt *ast.AlterRoutineLoad) error {
 	job, err := m.operable(s, stmt.Job)
 	if err != nil {
 		return err
@@ -58,7 +66,7 @@ func (m *Manager) Alter(ctx context.Context, s *session.Session, stmt *ast.Alter
 			return brokerError("Failed to alter the routine load job "+job.Name, err)
 		}
 	}
-	if _, err := m.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_AlterRoutineLoad{AlterRoutineLoad: command}}); err != nil {
+	if err := m.proposeFor(ctx, job, &raftlogv1.Command{Body: &raftlogv1.Command_AlterRoutineLoad{AlterRoutineLoad: command}}); err != nil {
 		return alterError(err)
 	}
 	warn(s, def)
@@ -168,7 +176,7 @@ func alterError(err error) error {
 		return refuse("Only supports modification of PAUSED jobs: %v", err)
 	case errors.Is(err, jobs.ErrGroupInUse):
 		return refuse("property.group.id: %v", err)
-	case errors.Is(err, jobs.ErrNoJob), errors.Is(err, catalog.ErrNoTable), errors.Is(err, catalog.ErrNoDatabase):
+	case errors.Is(err, jobs.ErrMovedOn), errors.Is(err, jobs.ErrNoJob), errors.Is(err, catalog.ErrNoTable), errors.Is(err, catalog.ErrNoDatabase):
 		return errno.Wrap(errno.Unknown, err, "errCode = 2, detailMessage = the job has changed meanwhile; look and try again")
 	}
 	return err

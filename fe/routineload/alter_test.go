@@ -5,12 +5,15 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"shoal/fe/errno"
+	"shoal/fe/kafka"
 	"shoal/fe/state"
 	"shoal/fe/state/catalog"
 	"shoal/fe/state/jobs"
@@ -299,6 +302,44 @@ func TestShowsSecretsNowhere(t *testing.T) {
 		}
 		if strings.Contains(shown, "hunter2") || strings.Contains(shown, load.CustomProperties["sasl.password"]) || strings.Count(shown, `******`) != 3 {
 			t.Errorf("shown: %s", shown)
+		}
+	})
+}
+
+// TestAltersAtOnce: an ALTER that waits for brokers holds up no other job's, and
+// one of the same job that was quicker is not lost.
+func TestAltersAtOnce(t *testing.T) {
+	managed(t, func(t *testing.T, b *bench) {
+		silent, err := b.network.Listen("tcp", "127.0.0.1:9999")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		b.createClassic("other", "", "")
+		b.must("PAUSE ROUTINE LOAD FOR other")
+		b.createClassic("j", "", "")
+		b.must("PAUSE ROUTINE LOAD FOR j")
+		began := time.Now()
+		var slow sync.WaitGroup
+		slow.Go(func() {
+			if err := b.alter(`FROM KAFKA("kafka_broker_list"="127.0.0.1:9999")`); err == nil || time.Since(began) < kafka.CheckTimeout {
+				t.Errorf("ALTER to brokers that do not answer: %v after %v", err, time.Since(began))
+			}
+		})
+		b.broker.ControlKey(kmsg.Metadata.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+			b.broker.SleepControl(func() { time.Sleep(time.Second) })
+			return nil, nil, false
+		})
+		slow.Go(func() { b.mustAlter(`FROM KAFKA("property.client.id"="c")`) })
+		time.Sleep(time.Second / 2)
+		b.must(`ALTER ROUTINE LOAD FOR other PROPERTIES("max_error_number"="7")`)
+		b.must(`ALTER ROUTINE LOAD FOR j PROPERTIES("max_error_number"="7")`)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("ALTERs that need no broker took %v", took)
+		}
+		slow.Wait()
+		if load := b.job().Load; load.MaxErrorNumber != 7 || load.CustomProperties["client.id"] != "c" {
+			t.Errorf("the definition is %v", load)
 		}
 	})
 }

@@ -119,22 +119,14 @@ func (m *Manager) resume(ctx context.Context, job *raftlogv1.Job, automatic bool
 		}
 		m.notePinned(job.Id, verdict.Pinned{})
 	}
-	if m.altered(job) {
-		return jobs.ErrMovedOn // the group was pinned for what the job was before
-	}
-	err := m.changeState(ctx, &raftlogv1.ChangeJobState{
+	// The group was pinned for what the job was.
+	err := m.proposeFor(ctx, job, &raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: &raftlogv1.ChangeJobState{
 		JobId: job.Id, From: job.State, To: raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE, Automatic: automatic,
-	})
+	}}})
 	if err == nil {
 		m.noteSetup(job.Id, nil)
 	}
 	return err
-}
-
-// altered tells whether a job is another one by now than it was.
-func (m *Manager) altered(job *raftlogv1.Job) bool {
-	now := m.job(job.Id)
-	return now == nil || now.Load != job.Load || now.Generation != job.Generation
 }
 
 // pinSettled empties the group of the job's members and sets its start offsets

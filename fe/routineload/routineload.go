@@ -39,6 +39,7 @@ import (
 	"shoal/fe/kafka"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/fe/state/jobs"
 	"shoal/fe/verdict"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	"shoal/sql/ast"
@@ -69,7 +70,7 @@ type Manager struct {
 	letters *deadletter.Outbox
 	kick    chan struct{} // plan at once
 
-	altering sync.Mutex // held while a definition is read, changed and replaced
+	changing sync.Mutex // held by proposeFor
 
 	planning sync.Mutex      // held while a plan is made and carried out
 	off      map[uint64]bool // under planning: jobs whose tasks are not to be placed now
@@ -114,6 +115,18 @@ func (m *Manager) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64, 
 		return 0, errno.Wrap(errno.Unknown, err, "errCode = 2, detailMessage = the change was not confirmed by the frontends, look whether it took place: %v", err)
 	}
 	return result.ID, result.Err
+}
+
+// proposeFor proposes what was prepared for a job as it was, at brokers perhaps;
+// ErrMovedOn if its definition was replaced since.
+func (m *Manager) proposeFor(ctx context.Context, job *raftlogv1.Job, cmd *raftlogv1.Command) error {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if now := m.job(job.Id); now == nil || now.Load != job.Load || now.Generation != job.Generation {
+		return jobs.ErrMovedOn
+	}
+	_, err := m.propose(ctx, cmd)
+	return err
 }
 
 // changeState proposes a change of a job's state.
