@@ -296,7 +296,8 @@ func (l *load) ledger() []map[string]string {
 }
 
 // checkLedger fails the test unless the ledger is whole: everything from start
-// to the settled offset is loaded, void or expired, and nothing is left above.
+// to the settled offset is loaded, void or expired, nothing is left above, and
+// the files say so too.
 func (l *load) checkLedger() {
 	l.t.Helper()
 	for _, p := range l.ledger() {
@@ -310,6 +311,7 @@ func (l *load) checkLedger() {
 			l.t.Errorf("the ledger does not add up: %v", p)
 		}
 	}
+	l.mustCheck()
 }
 
 type querier interface {

@@ -71,7 +71,7 @@ func sqlCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runSQL(cmd.Context(), client, &adminv1.ExecuteRequest{Sql: args[0], Database: db}, cmd.OutOrStdout())
+			return runSQL(cmd.Context(), client, &adminv1.ExecuteRequest{Sql: args[0], Database: db}, cmd.OutOrStdout(), nil)
 		},
 	}
 	addFrontendFlag(cmd)
@@ -79,14 +79,15 @@ func sqlCommand() *cobra.Command {
 	return cmd
 }
 
-// runSQL prints a statement's result: a table, or how many rows it affected.
-func runSQL(ctx context.Context, client adminv1.AdminServiceClient, req *adminv1.ExecuteRequest, out io.Writer) error {
+// runSQL prints a statement's result: a table, whose rows watch is shown if it is
+// set, or how many rows it affected.
+func runSQL(ctx context.Context, client adminv1.AdminServiceClient, req *adminv1.ExecuteRequest, out io.Writer, watch func(columns, cells []string)) error {
 	stream, err := client.Execute(ctx, req)
 	if err != nil {
 		return readable(err)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	var columns bool
+	var columns []string
 	for {
 		resp, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -97,12 +98,16 @@ func runSQL(ctx context.Context, client adminv1.AdminServiceClient, req *adminv1
 		}
 		switch body := resp.Body.(type) {
 		case *adminv1.ExecuteResponse_Columns:
-			columns = true
-			printRow(table, body.Columns.Names)
+			columns = body.Columns.Names
+			printRow(table, columns)
 		case *adminv1.ExecuteResponse_Row:
-			printRow(table, cellTexts(body.Row.Cells))
+			cells := cellTexts(body.Row.Cells)
+			printRow(table, cells)
+			if watch != nil {
+				watch(columns, cells)
+			}
 		case *adminv1.ExecuteResponse_Done:
-			if !columns {
+			if columns == nil {
 				fmt.Fprintf(out, "OK, %d rows affected %s\n", body.Done.AffectedRows, body.Done.Info)
 			}
 		}
@@ -139,7 +144,7 @@ func adminCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	addFrontendFlag(cmd)
-	cmd.AddCommand(jobsCommand(), tasksCommand(), nodesCommand(),
+	cmd.AddCommand(jobsCommand(), tasksCommand(), nodesCommand(), checkCommand(),
 		jobCommand("pause", "Pause a job", func(ctx context.Context, c adminv1.AdminServiceClient, job *adminv1.JobName) error {
 			_, err := c.PauseJob(ctx, &adminv1.PauseJobRequest{Job: job})
 			return err

@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -49,6 +50,8 @@ const (
 	DeadAfter = 5 * time.Second
 	// callTimeout bounds one heartbeat or submission.
 	callTimeout = 2 * time.Second
+	// footerTries is how many backends are asked for the same footers.
+	footerTries = 3
 )
 
 // ErrNoBackend: no backend is alive to do it.
@@ -320,6 +323,39 @@ func (r *Registry) DeliverDeadLetters(ctx context.Context, req *backendv1.Delive
 	}
 	req.Leadership = r.leadership()
 	return client.DeliverDeadLetters(ctx, req)
+}
+
+// ReadFooters has some backend read the footers of files: an answer for each
+// path, in their order. If one fails, others are asked, up to footerTries.
+func (r *Registry) ReadFooters(ctx context.Context, paths []string) (footers []*backendv1.Footer, err error) {
+	for range footerTries {
+		client, none := r.Pick()
+		if none != nil {
+			return nil, none
+		}
+		if footers, err = readFooters(ctx, client, paths); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return footers, err
+}
+
+func readFooters(ctx context.Context, client backendv1.BackendServiceClient, paths []string) ([]*backendv1.Footer, error) {
+	stream, err := client.ReadFooters(ctx, &backendv1.ReadFootersRequest{Paths: paths})
+	if err != nil {
+		return nil, err
+	}
+	var footers []*backendv1.Footer
+	for {
+		footer, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return footers, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		footers = append(footers, footer)
+	}
 }
 
 // DryRun has some backend take records through a mapping.

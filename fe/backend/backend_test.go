@@ -2,6 +2,7 @@ package backend_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -44,6 +45,23 @@ type node struct {
 	last    *backendv1.HeartbeatRequest
 	refuse  codes.Code // of SubmitTask; OK takes all
 	refused int
+	lost    int // calls of ReadFooters that fail from now on
+}
+
+// ReadFooters answers what it is asked for.
+func (n *node) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.ServerStreamingServer[backendv1.Footer]) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, path := range req.Paths {
+		if err := stream.Send(&backendv1.Footer{Path: path}); err != nil {
+			return err
+		}
+	}
+	if n.lost > 0 {
+		n.lost--
+		return status.Error(codes.Unavailable, "going down")
+	}
+	return nil
 }
 
 func (n *node) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (*backendv1.HeartbeatResponse, error) {
@@ -321,6 +339,26 @@ func TestNewLeader(t *testing.T) {
 		pass(3 * backend.Interval)
 		if len(c.node.submissions()) != 1 || len(c.registry.Ended()) != 0 || c.node.heard().Leadership.Term != 2 {
 			t.Errorf("submissions %d, Ended %v, term %d", len(c.node.submissions()), c.registry.Ended(), c.node.heard().Leadership.Term)
+		}
+	})
+}
+
+// TestReadFooters: who fails in the middle is not believed, and is asked again.
+func TestReadFooters(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		paths := []string{"7/a.parquet", "7/b.parquet"}
+		if _, err := c.registry.ReadFooters(t.Context(), paths); !errors.Is(err, backend.ErrNoBackend) {
+			t.Errorf("without a backend: %v", err)
+		}
+		pass(time.Second)
+		for _, lost := range []int{0, 2, 3} {
+			c.node.mu.Lock()
+			c.node.lost = lost
+			c.node.mu.Unlock()
+			got, err := c.registry.ReadFooters(t.Context(), paths)
+			if failed := lost == 3; failed != (status.Code(err) == codes.Unavailable) || !failed && (len(got) != 2 || got[1].Path != paths[1]) {
+				t.Errorf("after %d failures: %v, %v", lost, got, err)
+			}
 		}
 	})
 }

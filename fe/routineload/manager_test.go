@@ -198,6 +198,8 @@ func (b *bench) sql(text string) (*result.Table, error) {
 		return b.manager.ShowTasks(ctx, b.session, stmt)
 	case *ast.ShowRoutineLoadLedger:
 		return b.manager.ShowLedger(ctx, b.session, stmt)
+	case *ast.CheckRoutineLoadLedger:
+		return b.manager.CheckLedger(ctx, b.session, stmt, func(string) {})
 	}
 	b.t.Fatalf("no case for %T", stmt)
 	return nil, nil

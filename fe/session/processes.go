@@ -29,6 +29,7 @@ type ProcessInfo struct {
 	DB         string
 	Command    string    // Connect, Sleep, Query, Execute, …
 	Since      time.Time // begin of the command, or of the sleep
+	State      string    // how far it has come, of statements that tell
 	Info       string    // the statement's text
 }
 
@@ -108,6 +109,16 @@ func (p *Processes) Kill(id uint32, onlyQuery bool) error {
 	return nil
 }
 
+// Tell shows how far the statement of connection id has come; of an id that is
+// not there nothing.
+func (p *Processes) Tell(id uint32, state string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if proc := p.live[id]; proc != nil {
+		proc.info.State = state
+	}
+}
+
 // ID is the connection's number.
 func (p *Process) ID() uint32 { return p.info.ID }
 
@@ -124,7 +135,7 @@ func (p *Process) Begin(ctx context.Context, command, info string) (running cont
 	running, cancel := context.WithCancelCause(ctx)
 	p.list.mu.Lock()
 	defer p.list.mu.Unlock()
-	p.info.Command, p.info.Info, p.info.Since = command, info, time.Now()
+	p.info.Command, p.info.State, p.info.Info, p.info.Since = command, "", info, time.Now()
 	p.interrupt = cancel
 	return running, func() { cancel(nil) }
 }
@@ -133,7 +144,7 @@ func (p *Process) Begin(ctx context.Context, command, info string) (running cont
 func (p *Process) Sleep(db string) {
 	p.list.mu.Lock()
 	defer p.list.mu.Unlock()
-	p.info.Command, p.info.Info, p.info.Since = "Sleep", "", time.Now()
+	p.info.Command, p.info.State, p.info.Info, p.info.Since = "Sleep", "", "", time.Now()
 	p.info.DB, p.interrupt = db, nil
 }
 

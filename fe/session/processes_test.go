@@ -38,9 +38,14 @@ func TestKill(t *testing.T) {
 	if got := list.List()[0]; got.Info != `SET PASSWORD = '***'` {
 		t.Errorf("a password is shown: %s", got.Info)
 	}
+	list.Tell(p.ID(), "read 1 of 2 files")
+	list.Tell(p.ID()+1, "nobody's")
+	if got := list.List()[0]; got.State != "read 1 of 2 files" {
+		t.Errorf("a statement that tells how far it is: %+v", got)
+	}
 	end()
 	p.Sleep("shop")
-	if got := list.List()[0]; got.Command != "Sleep" || got.DB != "shop" || got.Info != "" {
+	if got := list.List()[0]; got.Command != "Sleep" || got.DB != "shop" || got.Info != "" || got.State != "" {
 		t.Errorf("idle: %+v", got)
 	}
 

@@ -67,6 +67,11 @@ func (r *recordedJobs) ShowLedger(_ context.Context, s *session.Session, stmt *a
 	return r.table(s, "ledger", stmt.Job)
 }
 
+func (r *recordedJobs) CheckLedger(_ context.Context, s *session.Session, stmt *ast.CheckRoutineLoadLedger, progress func(string)) (*result.Table, error) {
+	progress("read 1 of 2 files")
+	return r.table(s, "check", stmt.Job)
+}
+
 // Rows is a job of information_schema.
 func (r *recordedJobs) Rows(*session.Session) [][]result.Cell {
 	job := make([]result.Cell, 22)

@@ -99,7 +99,7 @@ func (e *Executor) showProcesslist(stmt *ast.ShowProcesslist) *result.Table {
 			info = strings.ToValidUTF8(info[:infoWidth], "")
 		}
 		t.Rows = append(t.Rows, []result.Cell{result.Text(strconv.Itoa(int(p.ID))), result.Text(p.User), result.Text(p.Host), result.OrNull(p.DB),
-			result.Text(p.Command), result.Text(strconv.Itoa(int(time.Since(p.Since).Seconds()))), result.Text(""), result.OrNull(info)})
+			result.Text(p.Command), result.Text(strconv.Itoa(int(time.Since(p.Since).Seconds()))), result.Text(p.State), result.OrNull(info)})
 	}
 	return t
 }

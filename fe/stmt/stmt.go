@@ -60,6 +60,8 @@ type RoutineLoads interface {
 	ShowTasks(ctx context.Context, s *session.Session, stmt *ast.ShowRoutineLoadTask) (*result.Table, error)
 	ShowLedger(ctx context.Context, s *session.Session, stmt *ast.ShowRoutineLoadLedger) (*result.Table, error)
 	ShowCreate(ctx context.Context, s *session.Session, stmt *ast.ShowCreateRoutineLoad) (*result.Table, error)
+	// CheckLedger may take long; progress is told how far it has come.
+	CheckLedger(ctx context.Context, s *session.Session, stmt *ast.CheckRoutineLoadLedger, progress func(string)) (*result.Table, error)
 }
 
 // Nodes lists the cluster's processes.
@@ -235,6 +237,8 @@ func (e *Executor) show(ctx context.Context, s *session.Session, stmt ast.Stmt) 
 		return e.cfg.RoutineLoads.ShowLedger(ctx, s, stmt)
 	case *ast.ShowCreateRoutineLoad:
 		return e.cfg.RoutineLoads.ShowCreate(ctx, s, stmt)
+	case *ast.CheckRoutineLoadLedger:
+		return e.cfg.RoutineLoads.CheckLedger(ctx, s, stmt, func(state string) { e.cfg.Processes.Tell(s.ID, state) })
 	case *ast.ShowWarnings:
 		return showWarnings(s, stmt), nil
 	case *ast.ShowGrants:
@@ -318,6 +322,8 @@ func (e *Executor) Describe(ctx context.Context, s *session.Session, text string
 		return e.cfg.Queries.Describe(ctx, s, stmt.Text)
 	case *ast.Unsupported:
 		return nil, errno.New(errno.UnsupportedPrepared, "%s is not supported by Shoal, prepared or not", stmt.What)
+	case *ast.CheckRoutineLoadLedger: // its columns are known when it is done
+		return nil, errno.New(errno.UnsupportedPrepared, "ADMIN CHECK ROUTINE LOAD LEDGER is not supported as a prepared statement")
 	case *ast.Set, *ast.Use, *ast.NoOp, *ast.Kill, *ast.Admin, *ast.CreateDatabase, *ast.DropDatabase, *ast.CreateTable, *ast.DropTable,
 		*ast.RenameDatabase, *ast.AlterTable, *ast.TruncateTable, *ast.CreateFile, *ast.DropFile,
 		*ast.CreateRoutineLoad, *ast.AlterRoutineLoad, *ast.PauseRoutineLoad, *ast.ResumeRoutineLoad, *ast.StopRoutineLoad:

@@ -103,6 +103,9 @@ type ShowCreateRoutineLoad struct {
 // ShowRoutineLoadLedger is SHOW ROUTINE LOAD LEDGER FOR a job.
 type ShowRoutineLoadLedger struct{ Job Name }
 
+// CheckRoutineLoadLedger is ADMIN CHECK ROUTINE LOAD LEDGER FOR a job.
+type CheckRoutineLoadLedger struct{ Job Name }
+
 // ShowLoadWarnings is SHOW LOAD WARNINGS: ON an URL, or WHERE all conditions
 // hold. Limit is -1 without a LIMIT.
 type ShowLoadWarnings struct {
@@ -116,20 +119,21 @@ type ShowLoadWarnings struct {
 // Equality is column = literal.
 type Equality struct{ Column, Value string }
 
-// Admin is an ADMIN statement; Text is what follows the word.
+// Admin is any other ADMIN statement; Text is what follows the word.
 type Admin struct{ Text string }
 
-func (*CreateRoutineLoad) stmt()     {}
-func (*AlterRoutineLoad) stmt()      {}
-func (*PauseRoutineLoad) stmt()      {}
-func (*ResumeRoutineLoad) stmt()     {}
-func (*StopRoutineLoad) stmt()       {}
-func (*ShowRoutineLoad) stmt()       {}
-func (*ShowRoutineLoadTask) stmt()   {}
-func (*ShowCreateRoutineLoad) stmt() {}
-func (*ShowRoutineLoadLedger) stmt() {}
-func (*ShowLoadWarnings) stmt()      {}
-func (*Admin) stmt()                 {}
+func (*CreateRoutineLoad) stmt()      {}
+func (*AlterRoutineLoad) stmt()       {}
+func (*PauseRoutineLoad) stmt()       {}
+func (*ResumeRoutineLoad) stmt()      {}
+func (*StopRoutineLoad) stmt()        {}
+func (*ShowRoutineLoad) stmt()        {}
+func (*ShowRoutineLoadTask) stmt()    {}
+func (*ShowCreateRoutineLoad) stmt()  {}
+func (*ShowRoutineLoadLedger) stmt()  {}
+func (*CheckRoutineLoadLedger) stmt() {}
+func (*ShowLoadWarnings) stmt()       {}
+func (*Admin) stmt()                  {}
 
 // String returns the statement that creates the same job, over several lines,
 // every name and value quoted.

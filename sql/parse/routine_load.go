@@ -271,3 +271,13 @@ func (p *parser) showRoutineLoadTask() ast.Stmt {
 	s.Job.Name = p.stringLiteral("a job name")
 	return s
 }
+
+// admin parses what follows ADMIN: CHECK ROUTINE LOAD LEDGER, or the rest as it
+// is.
+func (p *parser) admin() ast.Stmt {
+	if !p.peek().is("CHECK") || !p.ahead(1).is("ROUTINE") {
+		return &ast.Admin{Text: p.rest()}
+	}
+	p.expect("CHECK", "ROUTINE", "LOAD", "LEDGER", "FOR")
+	return &ast.CheckRoutineLoadLedger{Job: p.job()}
+}

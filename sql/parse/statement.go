@@ -51,7 +51,7 @@ func (p *parser) statement() ast.Stmt {
 		return p.kill()
 	case "ADMIN":
 		p.take()
-		return &ast.Admin{Text: p.rest()}
+		return p.admin()
 	case "HELP":
 		p.take()
 		return &ast.Help{Topic: p.rest()}
