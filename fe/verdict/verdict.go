@@ -236,6 +236,8 @@ func unplaced(in *Input) *Verdict {
 		return &Verdict{NoBackend, Bad, fmt.Sprintf("No backend is alive, of %d known.", len(in.Backends))}
 	case in.SlotsTaken >= slots:
 		return &Verdict{NoSlot, Bad, fmt.Sprintf("No slot is free: all %d of %s are taken. The job waits until another is paused or stopped, a backend joins, or one has more --slots.", slots, count(alive, "live backend"))}
+	case in.View != nil && in.View.Err != nil:
+		return nil // brokerAway tells what there is to wait for: without partitions nothing is placed
 	}
 	return &Verdict{Starting, Busy, "Tasks are being placed."}
 }
@@ -270,7 +272,11 @@ func brokerAway(in *Input) *Verdict {
 	if !in.History.BrokerAway.IsZero() && in.Now.Sub(in.History.BrokerAway) > time.Minute {
 		severity = Bad
 	}
-	return &Verdict{BrokerAway, severity, fmt.Sprintf("Kafka does not answer%s: %v.", since, in.View.Err)}
+	what := "Kafka does not answer"
+	if !errors.Is(in.View.Err, kafka.ErrUnreachable) {
+		what = "Kafka cannot be asked"
+	}
+	return &Verdict{BrokerAway, severity, fmt.Sprintf("%s%s: %v.", what, since, in.View.Err)}
 }
 
 // notTaken: backends refuse to start the job's tasks, and none runs.

@@ -1,6 +1,7 @@
 package verdict_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -97,6 +98,14 @@ func TestOf(t *testing.T) {
 			in.Job.Load.DesiredConcurrentNumber, in.SlotsTaken = 8, 16
 		}, verdict.Loading, verdict.OK, "2 of 8 tasks: all 16 slots of 1 live backend are taken."},
 		{"being placed", untasked, verdict.Starting, verdict.Busy, "being placed"},
+		{"not placed, since partitions are unknown", func(in *verdict.Input) {
+			untasked(in)
+			in.View = &kafka.View{Err: kafka.ErrUnreachable}
+		}, verdict.BrokerAway, verdict.Busy, "Kafka does not answer: no broker answers"},
+		{"a file is gone", func(in *verdict.Input) {
+			untasked(in)
+			in.View = &kafka.View{Err: errors.New("FILE:ca.pem: no such file")}
+		}, verdict.BrokerAway, verdict.Busy, "Kafka cannot be asked: FILE:ca.pem: no such file."},
 		{"broker away", func(in *verdict.Input) {
 			in.View = &kafka.View{Err: fmt.Errorf("%w: b1:9092: refused", kafka.ErrUnreachable)}
 			in.History.BrokerAway = now.Add(-10 * time.Second)
