@@ -93,25 +93,31 @@ func New(cfg Config) *Executor { return &Executor{cfg: cfg} }
 // and writes its result to w, in which rows may come before an error. Errors
 // are as errno.From takes them.
 func (e *Executor) Execute(ctx context.Context, s *session.Session, text string, args []literal.Value, w result.Writer) error {
+	stmt, err := e.read(text, args)
+	// What cannot be read begins a new list of warnings too: it is no diagnostic statement.
+	if _, diagnostic := stmt.(*ast.ShowWarnings); !diagnostic {
+		s.ClearWarnings()
+	}
+	if err != nil {
+		return err
+	}
+	s.RowCount = -1
+	return e.run(ctx, s, stmt, w)
+}
+
+// read parses a statement with a value for each of its placeholders.
+func (e *Executor) read(text string, args []literal.Value) (ast.Stmt, error) {
 	if strings.TrimSpace(text) == "" {
-		return errno.New(errno.EmptyQuery, "Query was empty")
+		return nil, errno.New(errno.EmptyQuery, "Query was empty")
 	}
 	if len(args) > 0 || literal.CountParams(text) > 0 {
 		bound, err := literal.Bind(text, args)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		text = bound
 	}
-	stmt, err := e.parse(text)
-	if err != nil {
-		return err
-	}
-	if _, diagnostic := stmt.(*ast.ShowWarnings); !diagnostic {
-		s.ClearWarnings()
-	}
-	s.RowCount = -1
-	return e.run(ctx, s, stmt, w)
+	return e.parse(text)
 }
 
 // parse reads a statement; its error has MySQL's number.

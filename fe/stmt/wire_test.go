@@ -355,6 +355,10 @@ func TestDiagnostics(t *testing.T) {
 	s.want(s.query("SHOW COUNT(*) ERRORS"), []string{"1"})
 	s.query("SELECT 1")
 	s.want(s.query("SHOW WARNINGS"))
+	// One that cannot be read begins anew as well.
+	wantError(t, 1064, drain(t.Context(), s.conn, "selec 1"))
+	wantError(t, 1064, drain(t.Context(), s.conn, "selec 2"))
+	s.want(s.query("SHOW COUNT(*) ERRORS"), []string{"1"})
 	s.query("SELECT id FROM t")
 	s.want(s.query("SELECT FOUND_ROWS()"), []string{"3"})
 }
