@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"shoal/internal/nodetls"
 	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 )
@@ -50,13 +51,14 @@ type Client struct {
 }
 
 // New returns a client that knows the frontends at addrs (host:port), of which
-// there must be one at least. The options are added to those of every
-// connection; tests set a dialer.
-func New(addrs []string, dial ...grpc.DialOption) (*Client, error) {
+// there must be one at least. tls is what it shows and accepts, nil for
+// connections in clear. The options are added to those of every connection;
+// tests set a dialer.
+func New(addrs []string, tls *nodetls.Credentials, dial ...grpc.DialOption) (*Client, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("no frontend given: name one with --fe host:port")
 	}
-	dial = slices.Concat(rpcconn.DialOptions(), []grpc.DialOption{grpc.WithConnectParams(reconnect)}, dial)
+	dial = slices.Concat(rpcconn.DialOptions(tls), []grpc.DialOption{grpc.WithConnectParams(reconnect)}, dial)
 	return &Client{frontends: slices.Clone(addrs), leader: addrs[0], dial: dial, conns: map[string]*grpc.ClientConn{}}, nil
 }
 

@@ -64,7 +64,7 @@ func TestCommitFollowsTheLeader(t *testing.T) {
 	leader := &frontend{answer: func() error { return nil }}
 	leaderAddr := serve(t, leader)
 	follower := &frontend{answer: notLeader(t, leaderAddr)}
-	c, err := feclient.New([]string{serve(t, follower)})
+	c, err := feclient.New([]string{serve(t, follower)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestCommitFollowsTheLeader(t *testing.T) {
 
 func TestCommitTriesEachFrontendOnce(t *testing.T) {
 	a, b := &frontend{answer: notLeader(t, "")}, &frontend{answer: notLeader(t, "")}
-	c, err := feclient.New([]string{serve(t, a), serve(t, b)})
+	c, err := feclient.New([]string{serve(t, a), serve(t, b)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestCommitPassesOverTheUnreachable(t *testing.T) {
 	dead := lis.Addr().String()
 	lis.Close()
 	leader := &frontend{answer: func() error { return nil }}
-	c, err := feclient.New([]string{dead, serve(t, leader)})
+	c, err := feclient.New([]string{dead, serve(t, leader)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestCommitPassesOverTheSilent(t *testing.T) {
 		frontendv1.RegisterFrontendServiceServer(srv, &frontend{answer: func() error { return nil }})
 		go srv.Serve(lis)
 		defer srv.Stop()
-		c, err := feclient.New([]string{"10.0.0.1:1", "10.0.0.2:1"}, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		c, err := feclient.New([]string{"10.0.0.1:1", "10.0.0.2:1"}, nil, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			if addr == "10.0.0.1:1" {
 				return silent()
 			}
@@ -150,7 +150,7 @@ func TestCommitPassesOverTheSilent(t *testing.T) {
 // records.
 func TestCommitOfAMalformedTxnIsAborted(t *testing.T) {
 	fe := &frontend{answer: func() error { return status.Error(codes.InvalidArgument, "no digest") }}
-	c, err := feclient.New([]string{serve(t, fe)})
+	c, err := feclient.New([]string{serve(t, fe)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ import (
 	"shoal/be/pipe"
 	"shoal/be/rpc"
 	"shoal/internal/engine"
+	"shoal/internal/nodetls"
 	"shoal/internal/warehouse"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -49,8 +50,9 @@ const (
 // Config is what a backend needs.
 type Config struct {
 	DataDir   string
-	Frontends []string // rpc addresses, host:port
-	Warehouse string   // URI, "" for whatever the cluster has
+	Frontends []string             // rpc addresses, host:port
+	TLS       *nodetls.Credentials // nil for gRPC in clear
+	Warehouse string               // URI, "" for whatever the cluster has
 	// How frontends reach this backend.
 	Host     string
 	RPCPort  uint32
@@ -80,7 +82,7 @@ type Server struct {
 // New takes the data folder, which Run gives back, and reads the backend's
 // identity. It starts nothing.
 func New(cfg Config) (*Server, error) {
-	fe, err := feclient.New(cfg.Frontends)
+	fe, err := feclient.New(cfg.Frontends, cfg.TLS)
 	if err != nil {
 		return nil, err
 	}

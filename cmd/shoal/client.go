@@ -27,15 +27,20 @@ func dialAdmin(cmd *cobra.Command) (adminv1.AdminServiceClient, func(), error) {
 	if err := checkAddress("fe", addr); err != nil {
 		return nil, nil, err
 	}
-	conn, err := grpc.NewClient(addr, rpcconn.DialOptions()...)
+	tls, err := operatorTLS(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := grpc.NewClient(addr, rpcconn.DialOptions(tls)...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("frontend %s: %w", addr, err)
 	}
 	return adminv1.NewAdminServiceClient(conn), func() { conn.Close() }, nil
 }
 
-// addFrontendFlag is for the commands that talk to a running cluster.
-func addFrontendFlag(cmd *cobra.Command) {
+// addFrontendFlags are for the commands that talk to a running cluster.
+func addFrontendFlags(cmd *cobra.Command) {
+	cmd.PersistentFlags().String("tls-dir", "", tlsDirUsage)
 	cmd.PersistentFlags().String("fe", "127.0.0.1:9020", "rpc `address` of a frontend")
 }
 
@@ -74,7 +79,7 @@ func sqlCommand() *cobra.Command {
 			return runSQL(cmd.Context(), client, &adminv1.ExecuteRequest{Sql: args[0], Database: db}, cmd.OutOrStdout(), nil)
 		},
 	}
-	addFrontendFlag(cmd)
+	addFrontendFlags(cmd)
 	cmd.Flags().StringP("database", "D", "", "database to use")
 	return cmd
 }
@@ -143,7 +148,7 @@ func adminCommand() *cobra.Command {
 		Use: "admin", Short: "Look at a running cluster and act on it", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	addFrontendFlag(cmd)
+	addFrontendFlags(cmd)
 	cmd.AddCommand(jobsCommand(), tasksCommand(), nodesCommand(), checkCommand(),
 		jobCommand("pause", "Pause a job", func(ctx context.Context, c adminv1.AdminServiceClient, job *adminv1.JobName) error {
 			_, err := c.PauseJob(ctx, &adminv1.PauseJobRequest{Job: job})

@@ -38,6 +38,6 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.PersistentFlags().String("config", "", "YAML `file` with values for flags that are not given")
-	root.AddCommand(frontendCommand(), backendCommand(), standaloneCommand(), demoCommand(), adminCommand(), sqlCommand())
+	root.AddCommand(frontendCommand(), backendCommand(), standaloneCommand(), demoCommand(), adminCommand(), sqlCommand(), certsCommand())
 	return root
 }

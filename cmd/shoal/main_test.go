@@ -22,6 +22,11 @@ func TestWrongUse(t *testing.T) {
 		{"standalone --slots -3", "--slots must be at least 1, not -3"},
 		{"standalone --data-dir=", "--data-dir is empty"},
 		{"demo --data-dir=", "--data-dir is empty"},
+		{"fe --rpc-addr 0.0.0.0:0", "--rpc-addr: gRPC in clear is for loopback only, and "},
+		{"be --tls-dir /nowhere", "--tls-dir: /nowhere/ca.crt is missing: `shoal certs` makes it"},
+		{"admin jobs --tls-dir /nowhere", "--tls-dir: /nowhere/ca.crt is missing: `shoal certs` makes it"},
+		{"certs", "--host names no node"},
+		{"certs --host a/b", `"a/b" is neither a host name nor an IP address`},
 		{"fe --advertise-host=", `--advertise-host: "" is no host`},
 		{"fe --advertise-host=host:9020", `--advertise-host: "host:9020" is no host`},
 	} {

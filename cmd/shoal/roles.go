@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -20,6 +21,7 @@ import (
 	beserver "shoal/be/server"
 	feserver "shoal/fe/server"
 	"shoal/internal/clientprops"
+	"shoal/internal/nodetls"
 	"shoal/internal/rpcconn"
 )
 
@@ -28,7 +30,8 @@ const defaultSlots = 16
 
 // settings are the flags of the roles.
 type settings struct {
-	dataDir, warehouse, host, secretsDir   string
+	dataDir, warehouse, host               string
+	secretsDir, tlsDir                     string
 	mysqlAddr, httpAddr, rpcAddr, raftAddr string
 	bootstrap                              bool
 	frontends                              []string
@@ -43,6 +46,7 @@ func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
 	f := cmd.Flags()
 	f.StringVar(&s.dataDir, "data-dir", "data", "`folder` for all that this process keeps")
 	f.StringVar(&s.secretsDir, "secrets-dir", os.Getenv(clientprops.FolderVariable), "`folder` of the files that ${file:PATH} in property.* of jobs may read; without it none")
+	f.StringVar(&s.tlsDir, "tls-dir", "", tlsDirUsage)
 	f.StringVar(&s.host, "advertise-host", "127.0.0.1", "`host` under which others reach this process")
 	f.StringVar(&s.httpAddr, "http-addr", fmt.Sprintf("127.0.0.1:%d", httpPort), "listen `address` for /health")
 	f.StringVar(&s.rpcAddr, "rpc-addr", fmt.Sprintf("127.0.0.1:%d", rpcPort), "listen `address` for gRPC")
@@ -153,11 +157,15 @@ func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) 
 	}
 	s.dataDir = dir
 	log := slog.New(slog.NewJSONHandler(s.logWriter(), nil))
-	p := &process{settings: s, log: log, grpc: grpc.NewServer(rpcconn.ServerOptions()...), onReady: ready}
+	tls, err := s.openTLS(log)
+	if err != nil {
+		return err
+	}
+	p := &process{settings: s, log: log, tls: tls, grpc: grpc.NewServer(rpcconn.ServerOptions(tls)...), onReady: ready}
+	defer p.close()
 	if err := p.listen(fe); err != nil {
 		return err
 	}
-	defer p.close()
 	if fe {
 		if err := p.openFrontend(); err != nil {
 			return err
@@ -184,6 +192,21 @@ func (s *settings) setSecrets() error {
 	return os.Setenv(clientprops.FolderVariable, dir)
 }
 
+// openTLS reads the node's certificates, if it has any.
+func (s *settings) openTLS(log *slog.Logger) (*nodetls.Credentials, error) {
+	if s.tlsDir == "" {
+		return nil, nil
+	}
+	tls, err := nodetls.Open(s.tlsDir, log)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-dir: %w", err)
+	}
+	if err := tls.CheckHost(s.host); err != nil {
+		return nil, fmt.Errorf("--advertise-host: %w", err)
+	}
+	return tls, nil
+}
+
 func (s *settings) logWriter() io.Writer {
 	if s.log == nil {
 		return os.Stderr
@@ -195,6 +218,7 @@ func (s *settings) logWriter() io.Writer {
 type process struct {
 	*settings
 	log              *slog.Logger
+	tls              *nodetls.Credentials // nil for gRPC in clear
 	grpc             *grpc.Server
 	rpc, http, mysql net.Listener
 	raft             net.Listener // owned by fe
@@ -206,6 +230,11 @@ type process struct {
 func (p *process) listen(fe bool) (err error) {
 	if p.rpc, err = listen("rpc", p.rpcAddr); err != nil {
 		return err
+	}
+	if p.tls == nil {
+		if err := nodetls.PlainAllowed(p.rpc.Addr()); err != nil {
+			return fmt.Errorf("--rpc-addr: %w", err)
+		}
 	}
 	if p.http, err = listen("http", p.httpAddr); err != nil {
 		return err
@@ -236,7 +265,7 @@ func (p *process) close() {
 func (p *process) openFrontend() (err error) {
 	p.fe, err = feserver.Open(feserver.Config{
 		DataDir: filepath.Join(p.dataDir, "fe"), Warehouse: p.warehouse, NewWarehouse: "file://" + filepath.Join(p.dataDir, "warehouse"),
-		Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), Raft: p.raft, Version: version, Logger: p.log,
+		Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), TLS: p.tls, Raft: p.raft, Version: version, Logger: p.log,
 		AfterCommit: dieAfter(p.dieAfterCommits),
 	})
 	if err == nil {
@@ -247,11 +276,11 @@ func (p *process) openFrontend() (err error) {
 
 func (p *process) openBackend() (err error) {
 	frontends := p.frontends
-	if p.fe != nil {
-		frontends = []string{p.rpc.Addr().String()}
+	if p.fe != nil { // by the name that the certificate is for
+		frontends = []string{net.JoinHostPort(p.host, strconv.Itoa(int(port(p.rpc))))}
 	}
 	config := beserver.Config{
-		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, Warehouse: p.warehouse, Host: p.host, RPCPort: port(p.rpc),
+		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, TLS: p.tls, Warehouse: p.warehouse, Host: p.host, RPCPort: port(p.rpc),
 		HTTPPort: port(p.http), Slots: p.slots, Threads: runtime.NumCPU(), Version: version, Logger: p.log,
 		AfterDelivery: dieAfter(p.dieAfterDeliveries),
 	}

@@ -37,6 +37,7 @@ import (
 	"shoal/fe/txn"
 	"shoal/fe/wire"
 	"shoal/internal/engine"
+	"shoal/internal/nodetls"
 	"shoal/internal/rpcconn"
 	"shoal/internal/warehouse"
 	adminv1 "shoal/proto/admin/v1"
@@ -59,7 +60,8 @@ type Config struct {
 	MySQLPort               uint32
 	HTTPPort                uint32
 	RPCPort                 uint32
-	Raft                    net.Listener // for the other frontends; the Server owns it
+	TLS                     *nodetls.Credentials // of connections to backends, nil for gRPC in clear
+	Raft                    net.Listener         // for the other frontends; the Server owns it
 	Version                 string
 	Logger                  *slog.Logger
 	// AfterCommit is called between a commit and its answer, see rpc.Frontend.
@@ -107,7 +109,7 @@ func (s *Server) assemble() {
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
-	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, rpcconn.DialOptions()...)
+	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, rpcconn.DialOptions(s.cfg.TLS)...)
 	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
 	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Secrets: s.secrets, Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)

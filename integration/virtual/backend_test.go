@@ -44,7 +44,7 @@ func (w *world) startBackend(n int) *backend {
 	w.started++
 	b := &backend{w: w, host: w.network.host(fmt.Sprintf("backend%d.%d", n, w.started)), server: grpc.NewServer()}
 	var err error
-	if b.fe, err = feclient.New([]string{frontendRPC}, grpc.WithContextDialer(b.host.grpc)); err != nil {
+	if b.fe, err = feclient.New([]string{frontendRPC}, nil, grpc.WithContextDialer(b.host.grpc)); err != nil {
 		w.t.Fatal(err)
 	}
 	port := 9060 + n

@@ -1,22 +1,26 @@
-// Package rpcconn is how Shoal's processes speak gRPC with each other: how large
-// a message may be, and how soon a connection that fell silent is given up.
+// Package rpcconn is how Shoal's processes speak gRPC with each other: who may
+// call what, how large a message may be, and how soon a connection that fell
+// silent is given up.
 //
 // Both ends must agree, since a server ends the connection of a client that asks
 // more often whether it is there than it permits. It keeps nothing and starts
-// nothing. Connections are not encrypted.
+// nothing. What proves who speaks is internal/nodetls; without it, connections
+// are in clear and go over loopback only.
 package rpcconn
 
 import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+
+	"shoal/internal/nodetls"
 )
 
 const (
 	// maxMessage bounds a message: a CommitTxn with many ranges, a query of a
-	// table with many files, a batch of rows with cells of 16 MiB.
+	// table with many files, a batch of rows with cells of 16 MiB. No other
+	// place sets a limit.
 	maxMessage = 256 << 20
 	// silence is how long a connection with calls under way may bring nothing
 	// before the other end is asked whether it is there, and then how long it
@@ -25,18 +29,29 @@ const (
 	silence = 10 * time.Second
 )
 
-// ServerOptions are for every gRPC server.
-func ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{
+// ServerOptions are for every gRPC server. tls is what it shows and accepts, nil
+// for one that listens on loopback in clear.
+func ServerOptions(tls *nodetls.Credentials) []grpc.ServerOption {
+	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.ConnectionTimeout(silence),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: silence / 2}),
 	}
+	if tls == nil {
+		return options
+	}
+	return append(options, grpc.Creds(tls), grpc.UnaryInterceptor(unaryForNodes), grpc.StreamInterceptor(streamForNodes))
 }
 
-// DialOptions are for every connection to such a server.
-func DialOptions() []grpc.DialOption {
+// DialOptions are for every connection to such a server. tls is nil for one in
+// clear, which beyond loopback is refused.
+func DialOptions(tls *nodetls.Credentials) []grpc.DialOption {
+	transport := nodetls.Plain()
+	if tls != nil {
+		transport = tls
+	}
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: silence, Timeout: silence}),
 	}

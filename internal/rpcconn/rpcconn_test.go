@@ -2,6 +2,7 @@ package rpcconn_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -53,12 +54,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lis := bufconn.Listen(1 << 16)
-		srv := grpc.NewServer(rpcconn.ServerOptions()...)
+		srv := grpc.NewServer(rpcconn.ServerOptions(nil)...)
 		backendv1.RegisterBackendServiceServer(srv, slow{})
 		go srv.Serve(lis)
 		defer srv.Stop()
 		var cut atomic.Bool
-		conn, err := grpc.NewClient("passthrough:///backend", append(rpcconn.DialOptions(), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		conn, err := grpc.NewClient("passthrough:///backend", append(rpcconn.DialOptions(nil), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			raw, err := lis.DialContext(ctx)
 			return cable{raw, &cut}, err
 		}))...)
@@ -80,6 +81,28 @@ func TestSilence(t *testing.T) {
 		_, err = stream.Recv()
 		if took := time.Since(began); status.Code(err) != codes.Unavailable || took > time.Minute {
 			t.Errorf("after %v the query ended with %v, want UNAVAILABLE within a minute", took, err)
+		}
+	})
+}
+
+// TestMuteClient: who connects and says nothing does not keep a connection.
+func TestMuteClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lis := bufconn.Listen(1 << 16)
+		srv := grpc.NewServer(rpcconn.ServerOptions(nil)...)
+		go srv.Serve(lis)
+		defer srv.Stop()
+		conn, err := lis.DialContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		began := time.Now()
+		if _, err := io.Copy(io.Discard, conn); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("the connection was kept for %v", took)
 		}
 	})
 }
