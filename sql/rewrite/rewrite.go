@@ -107,8 +107,8 @@ func Expression(text string, session *Session) (Result, error) {
 		return Result{}, syntax
 	}
 	query, ok := stmt.(*tidb.SelectStmt)
-	if !ok || query.From != nil || query.Where != nil || len(query.Fields.Fields) != 1 || query.Fields.Fields[0].Expr == nil {
-		return Result{}, parse.NewSyntaxError(text, 0, "expected one expression")
+	if !ok || !isOnlyFields(query) || len(query.Fields.Fields) != 1 || query.Fields.Fields[0].Expr == nil || query.Fields.Fields[0].AsName.O != "" {
+		return Result{}, parse.NewSyntaxError(text, 0, "expected one expression and nothing behind it")
 	}
 	return printed(session, func(p *printer) string { return p.expr(query.Fields.Fields[0].Expr) })
 }

@@ -240,3 +240,15 @@ func FuzzSelect(f *testing.F) {
 		}
 	})
 }
+
+func TestExpressionIsAllThereIs(t *testing.T) {
+	if got, err := rewrite.Expression("a = 1 OR b LIKE 'x'", session("d")); err != nil || got.SQL == "" {
+		t.Errorf("got %q, %v", got.SQL, err)
+	}
+	for _, rest := range []string{" LIMIT 1", " ORDER BY a", " GROUP BY a", " HAVING a", " garbage", " AS c", ", b", " FOR UPDATE", " UNION SELECT 1"} {
+		var syntax *parse.SyntaxError
+		if got, err := rewrite.Expression("a = 1"+rest, session("d")); !errors.As(err, &syntax) {
+			t.Errorf("a = 1%s: got %q, %v", rest, got.SQL, err)
+		}
+	}
+}
