@@ -334,7 +334,7 @@ func (j *job) ledger() []map[string]string {
 }
 
 // waitLedger waits until all from start to the settled offset is loaded, void or
-// expired, and nothing is left above.
+// expired, and nothing is left above; the files must say so too.
 func (j *job) waitLedger() {
 	j.t.Helper()
 	j.eventually(func() error {
@@ -351,6 +351,11 @@ func (j *job) waitLedger() {
 		}
 		return nil
 	})
+	for _, line := range j.lines("ADMIN CHECK ROUTINE LOAD LEDGER FOR j") {
+		if line["Verdict"] != "OK" {
+			j.t.Errorf("check of partition %s: %s: %s", line["Partition"], line["Verdict"], line["FirstDifferences"])
+		}
+	}
 }
 
 // errorRows are the job's, by partition and offset.
