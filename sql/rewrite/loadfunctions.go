@@ -65,10 +65,11 @@ var loadTemplates = map[string]template{
 	"json_length/2":         {integer, "CASE WHEN json_type($j1, $p2) = 'ARRAY' THEN CAST(json_array_length($j1, $p2) AS BIGINT) WHEN json_type($j1, $p2) = 'OBJECT' THEN len(json_keys($j1, $p2)) WHEN json_type($j1, $p2) IS NOT NULL THEN 1 END"},
 
 	// Arrays and maps.
-	"cardinality/1":    {integer, "len($l1)"},
-	"array_sort/1":     {list, "list_sort($l1)"},
-	"array_reverse/1":  {list, "list_reverse($l1)"},
-	"array_distinct/1": {list, "list_filter($l1, lambda x, i: list_position($l1, x) = i)"},
+	"cardinality/1":   {integer, "len($l1)"},
+	"array_sort/1":    {list, "list_sort($l1)"},
+	"array_reverse/1": {list, "list_reverse($l1)"},
+	// Each element is looked for among all; what is not a parameter of a lambda is computed for each element.
+	"array_distinct/1": {list, "list_extract(list_transform([$l1], lambda l: list_filter(l, lambda x, i: CASE WHEN len(l) <= 10000 THEN i ELSE CAST('an array of more than 10000 elements' AS BIGINT) END = list_position(l, x))), 1)"},
 	"array_slice/3":    {list, "list_slice($l1, $i2, $i2 + $i3 - 1)"},
 	"map_keys/1":       {list, "map_keys($m1)"},
 	"map_values/1":     {list, "map_values($m1)"},
