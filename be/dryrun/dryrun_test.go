@@ -116,6 +116,22 @@ b 0 103 1 LOADED r 3 | r,3 |
 	}
 }
 
+// A message of many rows does not fill the memory: the first are shown, all are
+// counted.
+func TestRunOfManyRows(t *testing.T) {
+	spec := &backendv1.TaskSpec{JobName: "j", DbName: "d", TableName: "t", TableId: 7, Schema: schema("id INT"), Load: &typesv1.RoutineLoad{ColumnSeparator: ","}}
+	resp, err := newRunner(t).Run(t.Context(), spec, []source.Partition{records(0, strings.Repeat("1\n", dryrun.MaxRows+5))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(resp.Rows); n != dryrun.MaxRows || resp.Counters.LoadedRows != dryrun.MaxRows+5 {
+		t.Errorf("%d rows are shown, and counted are %v", n, resp.Counters)
+	}
+	if last := resp.Rows[len(resp.Rows)-1]; len(last.Cells) != 1 || string(last.Cells[0].Value) != "1" {
+		t.Errorf("the last row is %v", last)
+	}
+}
+
 // A job that cannot run says so, as CREATE would.
 func TestRunRefuses(t *testing.T) {
 	spec := &backendv1.TaskSpec{JobName: "j", TableName: "t", Schema: schema("id INT"), Load: &typesv1.RoutineLoad{Where: "nope = 1"}}
