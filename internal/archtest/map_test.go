@@ -17,7 +17,7 @@ var packageMap = []row{
 
 	{packages: "proto/...", may: "proto/..."},
 	{packages: "sql/...", may: "sql/..."},
-	{packages: "internal/testkafka/...", may: "internal/testdeps"},
+	{packages: "internal/testkafka/... internal/tests3", may: "internal/testdeps"},
 	{packages: "internal/...", may: "internal/... sql/... proto/...", never: testOnly},
 
 	{packages: "fe/errno", may: ""},
@@ -40,7 +40,7 @@ var packageMap = []row{
 
 const (
 	shared   = "sql/... proto/... internal/..."
-	testOnly = "integration/... internal/testkafka/... internal/testdeps internal/archtest"
+	testOnly = "integration/... internal/testkafka/... internal/tests3 internal/testdeps internal/archtest"
 )
 
 // Who may import what of others: each foreign system has its doors. (Tests may look from outside.)
@@ -48,6 +48,8 @@ var doors = []struct{ module, packages string }{
 	{"github.com/hashicorp/raft", "fe/raftstore"},
 	{"github.com/hashicorp/raft-wal", "fe/raftstore"},
 	{"github.com/twmb/franz-go", "fe/kafka be/client be/source be/share be/classic be/probe be/deadletter internal/clientprops internal/testkafka/... cmd/... integration/..."},
+	{"github.com/aws/aws-sdk-go-v2", "internal/warehouse/bucket"},
+	{"github.com/aws/smithy-go", "internal/warehouse/bucket"},
 	{"github.com/duckdb/duckdb-go", "be/pipe"},
 	{"github.com/duckdb/duckdb-go-bindings", "internal/engine/native"},
 }

@@ -1,5 +1,5 @@
 // Package testdeps tells tests where the programs are that they run Shoal against: shells and drivers of MySQL and
-// MariaDB, Kafka. scripts/test-deps finds or installs them and hands them over in the environment.
+// MariaDB, Kafka, an S3 server. scripts/test-deps finds or installs them and hands them over in the environment.
 //
 // What cannot run for lack of a program fails and names it. A caller opts out by name: SHOAL_TEST_WITHOUT, a list with
 // commas, of the names below; then the test is skipped and says so.
@@ -22,10 +22,11 @@ const (
 	MySQL      Dep = "mysql"      // path of MySQL's own shell
 	PyMySQL    Dep = "pymysql"    // path of a Python that can import pymysql
 	ConnectorJ Dep = "connectorj" // class path with MySQL Connector/J
+	S3         Dep = "s3"         // path of an S3 server, versitygw
 )
 
 var variables = map[Dep]string{
-	MariaDB: "SHOAL_MARIADB", MySQL: "SHOAL_MYSQL", PyMySQL: "SHOAL_PYTHON", ConnectorJ: "SHOAL_CONNECTORJ",
+	MariaDB: "SHOAL_MARIADB", MySQL: "SHOAL_MYSQL", PyMySQL: "SHOAL_PYTHON", ConnectorJ: "SHOAL_CONNECTORJ", S3: "SHOAL_S3",
 }
 
 // Skip skips the test if the caller opted out of d.
