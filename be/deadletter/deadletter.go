@@ -94,10 +94,11 @@ var selected = [...]int{
 
 // deliverFile produces the messages of one file.
 func (d *Deliverer) deliverFile(ctx context.Context, req *backendv1.DeliverDeadLettersRequest, rel string, p *producer) error {
-	path, err := d.Warehouse.Path(rel)
+	files, err := d.Warehouse.Fetch(ctx, rel)
 	if err != nil {
 		return err
 	}
+	defer files.Release()
 	columns, err := engine.Columns(errorrows.Schema())
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func (d *Deliverer) deliverFile(ctx context.Context, req *backendv1.DeliverDeadL
 	}
 	query := engine.Request{
 		SQL:    "SELECT " + strings.Join(names, ", ") + " FROM " + duckdb.TableName("shoal", "error_rows"),
-		Tables: []engine.Table{{DB: "shoal", Name: "error_rows", Columns: columns, Files: []string{path}}},
+		Tables: []engine.Table{{DB: "shoal", Name: "error_rows", Columns: columns, Files: []string{files.Path(rel)}}},
 	}
 	var l *letter
 	err = d.Engine.Query(ctx, query, func([]engine.ResultColumn) error { return nil }, func(cells [][]byte) (err error) {

@@ -39,7 +39,7 @@ func newWorld(t *testing.T, kafka ...kfake.Opt) *world {
 	t.Cleanup(cluster.Close)
 	w, err := warehouse.Open("file://" + t.TempDir())
 	if err == nil {
-		err = w.Bootstrap("c1")
+		err = w.Bootstrap(t.Context(), "c1")
 	}
 	if err != nil {
 		t.Fatal(err)

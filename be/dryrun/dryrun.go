@@ -50,7 +50,7 @@ func (r *Runner) Run(ctx context.Context, spec *backendv1.TaskSpec, parts []sour
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	w, err := warehouse.Open("file://" + dir)
 	if err == nil {
-		err = w.Bootstrap("dry-run")
+		err = w.Bootstrap(ctx, "dry-run")
 	}
 	if err != nil {
 		return nil, err
@@ -112,10 +112,11 @@ func (r *run) read(ctx context.Context, queries *engine.Engine, written pipe.Res
 }
 
 func (r *run) readTable(ctx context.Context, queries *engine.Engine, name string, schema *typesv1.Schema, rowset *typesv1.Rowset) error {
-	path, err := r.warehouse.Path(rowset.Path)
+	files, err := r.warehouse.Fetch(ctx, rowset.Path)
 	if err != nil {
 		return err
 	}
+	defer files.Release()
 	columns, err := engine.Columns(schema)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (r *run) readTable(ctx context.Context, queries *engine.Engine, name string
 	rest := r.loaded[name]
 	query := engine.Request{
 		SQL:    fmt.Sprintf("SELECT * FROM %s LIMIT %d", duckdb.TableName("dry_run", name), len(rest)),
-		Tables: []engine.Table{{DB: "dry_run", Name: name, Columns: columns, Files: []string{path}}},
+		Tables: []engine.Table{{DB: "dry_run", Name: name, Columns: columns, Files: []string{files.Path(rowset.Path)}}},
 	}
 	err = queries.Query(ctx, query, func([]engine.ResultColumn) error { return nil }, func(cells [][]byte) error {
 		for _, c := range cells {

@@ -1,7 +1,6 @@
 package pipe_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -60,8 +59,7 @@ func benchmarkPipe(b *testing.B, format typesv1.RoutineLoad_Format, message stri
 				if err != nil || res.Rowset.Rows != int64(rows) {
 					b.Fatal(res, err)
 				}
-				path, err := p.warehouse.Path(res.Rowset.Path)
-				if err := errors.Join(err, os.Remove(path)); err != nil {
+				if err := os.Remove(localPath(b, p.warehouse, res.Rowset.Path)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -147,10 +147,7 @@ func (b *bench) writeAndShow(t *testing.T, number uint64, parts []source.Partiti
 	fmt.Fprintf(&s, "%d loaded, %d error, %d unselected, %d empty\n", c.LoadedRows, c.ErrorRows, c.UnselectedRows, c.EmptyMessages)
 	for _, rowset := range []*typesv1.Rowset{res.Rowset, res.ErrorRowset} {
 		if rowset != nil {
-			path, err := b.warehouse.Path(rowset.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := localPath(t, b.warehouse, rowset.Path)
 			if _, err := os.Stat(path); err != nil {
 				t.Error(err)
 			}

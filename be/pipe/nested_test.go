@@ -74,10 +74,7 @@ func (b *bench) checkFieldIDs(t *testing.T, rowset *typesv1.Rowset) {
 // checkEngineReads: queries find every part by its id.
 func (b *bench) checkEngineReads(t *testing.T, table *typesv1.Schema, rowset *typesv1.Rowset) {
 	t.Helper()
-	path, err := b.warehouse.Path(rowset.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := localPath(t, b.warehouse, rowset.Path)
 	list, err := engine.Columns(table)
 	if err != nil {
 		t.Fatal(err)

@@ -141,7 +141,7 @@ type Result struct {
 func (p *Pipe) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (Result, error) {
 	w := writer{pipe: p, number: number, label: label, offsets: describe(parts), now: p.cfg.Now()}
 	if err := w.writeAll(ctx, parts); err != nil {
-		return Result{}, w.abandon(err)
+		return Result{}, w.abandon(ctx, err)
 	}
 	w.result.Counters, w.result.Samples = w.tally.counters(), samples(w.tally.bad.kept)
 	if p.cfg.Watch != nil {
@@ -159,7 +159,7 @@ type writer struct {
 	now     time.Time
 	tally   tally
 	result  Result
-	files   []*warehouse.File
+	files   []warehouse.File
 }
 
 func (w *writer) writeAll(ctx context.Context, parts []source.Partition) (err error) {
@@ -239,7 +239,7 @@ func (w *writer) write(ctx context.Context, t table, to destination, rows rowFee
 	if err != nil {
 		return nil, fmt.Errorf("writing rowset %s: %w", file.Rel(), err)
 	}
-	size, err := file.Commit()
+	size, err := file.Commit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -267,9 +267,9 @@ func (w *writer) metadata(to destination) []keyValue {
 }
 
 // abandon removes the files: nobody was told of them yet.
-func (w *writer) abandon(err error) error {
+func (w *writer) abandon(ctx context.Context, err error) error {
 	for _, f := range w.files {
-		if removal := f.Discard(); removal != nil {
+		if removal := f.Discard(ctx); removal != nil {
 			w.pipe.cfg.Logger.Warn("a rowset of a failed txn was not removed", "path", f.Rel(), "error", removal)
 			err = errors.Join(err, removal)
 		}

@@ -57,6 +57,17 @@ func newPipes(t testing.TB, specs ...*backendv1.TaskSpec) (pipes []*bench) {
 	return pipes
 }
 
+// localPath is where a rowset of a warehouse of files is.
+func localPath(t testing.TB, w *warehouse.Warehouse, rel string) string {
+	t.Helper()
+	files, err := w.Fetch(t.Context(), rel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Release()
+	return files.Path(rel)
+}
+
 // newEngine makes an engine and a warehouse, both below root.
 func newEngine(t testing.TB) (*pipe.Engine, *warehouse.Warehouse, string) {
 	t.Helper()
@@ -65,7 +76,7 @@ func newEngine(t testing.TB) (*pipe.Engine, *warehouse.Warehouse, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Bootstrap("c1"); err != nil {
+	if err := w.Bootstrap(t.Context(), "c1"); err != nil {
 		t.Fatal(err)
 	}
 	engine, err := pipe.OpenEngine(t.Context(), pipe.EngineConfig{MemoryBytes: 256 << 20, Writers: 2, SpillDir: root + "/spill"})

@@ -92,10 +92,7 @@ func TestRandomRowsComeBack(t *testing.T) {
 
 func (b *bench) compare(t *testing.T, rel string, want []sample) {
 	t.Helper()
-	path, err := b.warehouse.Path(rel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := localPath(t, b.warehouse, rel)
 	db, err := sql.Open("duckdb", "")
 	if err != nil {
 		t.Fatal(err)

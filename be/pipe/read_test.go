@@ -18,10 +18,7 @@ import (
 // cells as text.
 func (b *bench) query(t testing.TB, query, rel string) (rows []string) {
 	t.Helper()
-	path, err := b.warehouse.Path(rel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := localPath(t, b.warehouse, rel)
 	db, err := sql.Open("duckdb", "")
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +112,7 @@ func TestFooter(t *testing.T) {
 // state keeps of it.
 func (b *bench) footer(t *testing.T, rowset *typesv1.Rowset) *file.Reader {
 	t.Helper()
-	path, err := b.warehouse.Path(rowset.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := localPath(t, b.warehouse, rowset.Path)
 	r, err := file.OpenParquetFile(path, false)
 	if err != nil {
 		t.Fatal(err)

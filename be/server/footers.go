@@ -20,6 +20,8 @@ type footerReader struct {
 	engine    *pipe.Engine
 }
 
+var errNoFile = errors.New("there is no such file")
+
 // ReadFooters implements rpc.FooterReader. A warehouse that is not there is an
 // error, not the loss of each of its files.
 func (r footerReader) ReadFooters(ctx context.Context, paths []string, send func(*backendv1.Footer) error) error {
@@ -30,6 +32,9 @@ func (r footerReader) ReadFooters(ctx context.Context, paths []string, send func
 		f, err := r.read(ctx, rel)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, warehouse.ErrUnavailable) {
+			return status.Error(codes.Unavailable, err.Error())
 		}
 		if err != nil {
 			f = &backendv1.Footer{Path: rel, Error: err.Error()}
@@ -42,13 +47,18 @@ func (r footerReader) ReadFooters(ctx context.Context, paths []string, send func
 }
 
 func (r footerReader) read(ctx context.Context, rel string) (*backendv1.Footer, error) {
-	path, err := r.warehouse.Path(rel)
+	files, err := r.warehouse.FetchAnew(ctx, rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoFile
+	}
 	if err != nil {
 		return nil, err
 	}
+	defer files.Release()
+	path := files.Path(rel)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("there is no such file")
+		return nil, errNoFile
 	}
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func TestReadFooters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wh.Bootstrap("c1"); err != nil {
+	if err := wh.Bootstrap(t.Context(), "c1"); err != nil {
 		t.Fatal(err)
 	}
 	engine, err := pipe.OpenEngine(t.Context(), pipe.EngineConfig{MemoryBytes: 256 << 20, Writers: 1, SpillDir: t.TempDir()})

@@ -18,10 +18,10 @@ func TestGate(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "warehouse")
 	wh, err := warehouse.Open("file://" + root)
 	if err == nil {
-		err = wh.Bootstrap("c1")
+		err = wh.Bootstrap(t.Context(), "c1")
 	}
 	if err == nil {
-		err = wh.Verify("c1")
+		err = wh.Verify(t.Context(), "c1")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,15 @@ type querier struct {
 
 // Query implements rpc.Querier.
 func (q *querier) Query(ctx context.Context, req *backendv1.QueryRequest, columns func(*backendv1.ResultSchema) error, send func(*backendv1.RowBatch) error) error {
-	request, err := q.request(req)
+	files, err := q.warehouse.Fetch(ctx, rowsets(req)...)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return kindStatus(backendv1.QueryError_KIND_FAILED, err.Error())
+	}
+	defer files.Release()
+	request, err := requestOf(req, files)
 	if err != nil {
 		return err
 	}
@@ -61,24 +69,29 @@ func resultSchema(cols []engine.ResultColumn) *backendv1.ResultSchema {
 	return schema
 }
 
-// request is a query as the engine takes it, with files by absolute path.
-func (q *querier) request(req *backendv1.QueryRequest) (engine.Request, error) {
+// rowsets are the files that a query reads.
+func rowsets(req *backendv1.QueryRequest) (rels []string) {
+	for _, t := range req.Tables {
+		rels = append(rels, t.Paths...)
+		for _, o := range t.Older {
+			rels = append(rels, o.Paths...)
+		}
+	}
+	return rels
+}
+
+// requestOf is a query as the engine takes it, with files by absolute path.
+func requestOf(req *backendv1.QueryRequest, files warehouse.Files) (engine.Request, error) {
 	out := engine.Request{SQL: req.Sql, Explain: req.Explain, Describe: req.Describe, TimeZone: req.TimeZone}
 	for _, t := range req.Tables {
 		columns, err := engine.Columns(t.Schema)
 		if err != nil {
 			return out, err
 		}
-		table := engine.Table{DB: t.Db, Name: t.Name, Columns: columns}
-		if table.Files, err = q.paths(t.Paths); err != nil {
-			return out, err
-		}
+		table := engine.Table{DB: t.Db, Name: t.Name, Columns: columns, Files: paths(files, t.Paths)}
 		for _, o := range t.Older {
-			var older engine.Older
+			older := engine.Older{Files: paths(files, o.Paths)}
 			if older.Columns, err = engine.Columns(o.Schema); err != nil {
-				return out, err
-			}
-			if older.Files, err = q.paths(o.Paths); err != nil {
 				return out, err
 			}
 			table.Older = append(table.Older, older)
@@ -96,16 +109,11 @@ func (q *querier) request(req *backendv1.QueryRequest) (engine.Request, error) {
 }
 
 // paths are absolute paths of rowsets.
-func (q *querier) paths(rels []string) ([]string, error) {
-	var paths []string
+func paths(files warehouse.Files, rels []string) (paths []string) {
 	for _, rel := range rels {
-		path, err := q.warehouse.Path(rel)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, path)
+		paths = append(paths, files.Path(rel))
 	}
-	return paths, nil
+	return paths
 }
 
 // errorKinds are the engine's kinds of errors as frontends know them.
@@ -125,9 +133,14 @@ func queryStatus(err error) error {
 	if !errors.As(err, &user) {
 		return err
 	}
-	st, detailErr := status.New(codes.InvalidArgument, user.Msg).WithDetails(&backendv1.QueryError{Kind: errorKinds[user.Kind]})
-	if detailErr != nil {
-		return errors.Join(err, detailErr)
+	return kindStatus(errorKinds[user.Kind], user.Msg)
+}
+
+// kindStatus is an error that is shown to the one who asks.
+func kindStatus(kind backendv1.QueryError_Kind, msg string) error {
+	st, err := status.New(codes.InvalidArgument, msg).WithDetails(&backendv1.QueryError{Kind: kind})
+	if err != nil {
+		return errors.Join(errors.New(msg), err)
 	}
 	return st.Err()
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -53,6 +54,8 @@ type Config struct {
 	Frontends []string             // rpc addresses, host:port
 	TLS       *nodetls.Credentials // nil for gRPC in clear
 	Warehouse string               // URI, "" for whatever the cluster has
+	// CacheBytes bounds the copies of files of a warehouse on S3.
+	CacheBytes int64
 	// How frontends reach this backend.
 	Host     string
 	RPCPort  uint32
@@ -113,10 +116,11 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 	if err != nil {
 		return err
 	}
-	wh, err := s.openWarehouse(joined)
+	wh, err := s.openWarehouse(ctx, joined)
 	if err != nil {
 		return err
 	}
+	defer wh.Close()
 	pipeSpill, querySpill, err := s.makeSpill()
 	if err != nil {
 		return err
@@ -141,8 +145,14 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 	})
 	s.cfg.Logger.Info("backend joined", "backend_id", joined.BackendId, "cluster_id", joined.ClusterId)
 	ready()
+	// What drains still writes, so the warehouse is watched meanwhile.
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var watch errgroup.Group
+	watch.Go(func() error { wh.Watch(watching, joined.ClusterId); return nil })
 	exec.Watch(ctx)
-	return errors.Join(s.drain(ctx, exec), pipes.Close())
+	err = s.drain(ctx, exec)
+	stop()
+	return errors.Join(err, watch.Wait(), pipes.Close())
 }
 
 // makeSpill makes folders that DuckDB may spill to, and removes what a process
@@ -204,8 +214,9 @@ func (s *Server) remember(clusterID string) error {
 }
 
 // openWarehouse opens the cluster's warehouse after checking that it is there
-// and the cluster's own.
-func (s *Server) openWarehouse(joined *frontendv1.RegisterBackendResponse) (*warehouse.Warehouse, error) {
+// and the cluster's own. One that does not answer is waited for: until it has
+// been checked nothing is written.
+func (s *Server) openWarehouse(ctx context.Context, joined *frontendv1.RegisterBackendResponse) (*warehouse.Warehouse, error) {
 	if s.cfg.Warehouse != "" && s.cfg.Warehouse != joined.Warehouse {
 		return nil, fmt.Errorf("the cluster's warehouse is %s, and this backend was given %s: it is fixed at bootstrap, leave --warehouse away", joined.Warehouse, s.cfg.Warehouse)
 	}
@@ -213,5 +224,17 @@ func (s *Server) openWarehouse(joined *frontendv1.RegisterBackendResponse) (*war
 	if err != nil {
 		return nil, err
 	}
-	return wh, wh.Verify(joined.ClusterId)
+	err = wh.UseFolder(filepath.Join(s.cfg.DataDir, "warehouse"), s.cfg.CacheBytes)
+	if err == nil {
+		err = wh.Verify(ctx, joined.ClusterId)
+	}
+	if errors.Is(err, warehouse.ErrUnavailable) {
+		s.cfg.Logger.Warn("the warehouse is not available yet", "err", err)
+		err = nil
+	}
+	if err != nil {
+		wh.Close()
+		return nil, err
+	}
+	return wh, nil
 }

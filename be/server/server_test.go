@@ -39,7 +39,7 @@ func newFrontend(t *testing.T) *frontend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wh.Bootstrap("c1"); err != nil {
+	if err := wh.Bootstrap(t.Context(), "c1"); err != nil {
 		t.Fatal(err)
 	}
 	lis := listen(t)

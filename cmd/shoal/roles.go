@@ -23,6 +23,7 @@ import (
 	"shoal/internal/clientprops"
 	"shoal/internal/nodetls"
 	"shoal/internal/rpcconn"
+	"shoal/internal/warehouse"
 )
 
 // defaultSlots is how many tasks a backend runs at a time.
@@ -36,6 +37,7 @@ type settings struct {
 	bootstrap                              bool
 	frontends                              []string
 	slots                                  int
+	cacheMiB                               int64
 	dieAfterCommits, dieAfterDeliveries    int
 	log                                    io.Writer // stderr if nil
 }
@@ -56,7 +58,7 @@ func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
 
 func (s *settings) frontendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets, of a new cluster (default file://<data-dir>/warehouse)")
+	f.StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets, of a new cluster: file:///path or s3://bucket/prefix (default file://<data-dir>/warehouse)")
 	f.StringVar(&s.mysqlAddr, "mysql-addr", "127.0.0.1:9030", "listen `address` for MySQL clients")
 	f.StringVar(&s.raftAddr, "raft-addr", "127.0.0.1:9010", "listen `address` for the other frontends")
 }
@@ -64,6 +66,7 @@ func (s *settings) frontendFlags(cmd *cobra.Command) {
 func (s *settings) backendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&s.slots, "slots", defaultSlots, "tasks that run at a time")
+	f.Int64Var(&s.cacheMiB, "warehouse-cache-mib", 20<<10, "`MiB` of disk for copies of files of a warehouse on S3; one query must find room for all files that it reads")
 	f.IntVar(&s.dieAfterDeliveries, "die-after-deliveries", 0, "for tests: die when dead letters were produced for the n-th time, before the frontend hears it")
 	f.MarkHidden("die-after-deliveries")
 }
@@ -122,8 +125,16 @@ func (s *settings) check(fe, be bool) error {
 	if s.host == "" || strings.ContainsAny(s.host, " /") || net.ParseIP(s.host) == nil && strings.Contains(s.host, ":") {
 		return fmt.Errorf("--advertise-host: %q is no host", s.host)
 	}
+	if s.warehouse != "" {
+		if err := warehouse.CheckURI(s.warehouse); err != nil {
+			return fmt.Errorf("--warehouse: %w", err)
+		}
+	}
 	if !be {
 		return nil
+	}
+	if s.cacheMiB < 1 {
+		return fmt.Errorf("--warehouse-cache-mib must be at least 1, not %d", s.cacheMiB)
 	}
 	if s.slots < 1 {
 		return fmt.Errorf("--slots must be at least 1, not %d", s.slots)
@@ -280,7 +291,7 @@ func (p *process) openBackend() (err error) {
 		frontends = []string{net.JoinHostPort(p.host, strconv.Itoa(int(port(p.rpc))))}
 	}
 	config := beserver.Config{
-		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, TLS: p.tls, Warehouse: p.warehouse, Host: p.host, RPCPort: port(p.rpc),
+		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, TLS: p.tls, Warehouse: p.warehouse, CacheBytes: p.cacheMiB << 20, Host: p.host, RPCPort: port(p.rpc),
 		HTTPPort: port(p.http), Slots: p.slots, Threads: runtime.NumCPU(), Version: version, Logger: p.log,
 		AfterDelivery: dieAfter(p.dieAfterDeliveries),
 	}

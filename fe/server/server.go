@@ -194,7 +194,7 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		if err := s.makeCluster(ctx); err != nil {
 			return err
 		}
-	} else if err := s.checkWarehouse(info); err != nil {
+	} else if err := s.checkWarehouse(ctx, info); err != nil {
 		return err
 	}
 	if err := s.secrets.Unlock(); err != nil {
@@ -213,7 +213,8 @@ func (s *Server) makeCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := wh.Bootstrap(s.identity.ClusterID); err != nil {
+	defer wh.Close()
+	if err := wh.Bootstrap(ctx, s.identity.ClusterID); err != nil {
 		return err
 	}
 	s.cfg.Logger.Info("a new cluster is made", "cluster_id", s.identity.ClusterID, "warehouse", uri)
@@ -223,8 +224,8 @@ func (s *Server) makeCluster(ctx context.Context) error {
 }
 
 // checkWarehouse refuses to go on with another warehouse than the cluster's,
-// or with one that is not there.
-func (s *Server) checkWarehouse(info *raftlogv1.Cluster) error {
+// or with one that is not there. One that does not answer is no reason.
+func (s *Server) checkWarehouse(ctx context.Context, info *raftlogv1.Cluster) error {
 	if s.cfg.Warehouse != "" && s.cfg.Warehouse != info.Warehouse {
 		return fmt.Errorf("the cluster's warehouse is %s, and this frontend was given %s: it is fixed at bootstrap, leave --warehouse away", info.Warehouse, s.cfg.Warehouse)
 	}
@@ -232,7 +233,14 @@ func (s *Server) checkWarehouse(info *raftlogv1.Cluster) error {
 	if err != nil {
 		return err
 	}
-	return wh.Verify(info.ClusterId)
+	defer wh.Close()
+	err = wh.Verify(ctx, info.ClusterId)
+	if errors.Is(err, warehouse.ErrUnavailable) {
+		// A frontend has no need of it to lead; backends say what is wrong.
+		s.cfg.Logger.Warn("the warehouse is not available", "err", err)
+		return nil
+	}
+	return err
 }
 
 func (s *Server) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64, error) {

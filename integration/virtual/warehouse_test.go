@@ -100,7 +100,7 @@ func newDisk(w *world) *disk {
 	root := w.t.TempDir()
 	wh, err := warehouse.Open("file://" + root)
 	if err == nil {
-		err = wh.Bootstrap("c1")
+		err = wh.Bootstrap(w.t.Context(), "c1")
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -132,15 +132,16 @@ func (w pipeWriter) Write(ctx context.Context, number uint64, label string, part
 }
 
 func (d *disk) ids(path string) (ids []int64, err error) {
-	file, err := d.warehouse.Path(path)
+	files, err := d.warehouse.Fetch(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
+	defer files.Release()
 	id, err := types.Parse("bigint")
 	if err != nil {
 		return nil, err
 	}
-	table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{{Name: "id", ID: 1, Type: id}}, Files: []string{file}}
+	table := engine.Table{DB: "d", Name: "t", Columns: []engine.Column{{Name: "id", ID: 1, Type: id}}, Files: []string{files.Path(path)}}
 	queries := engine.New(engine.Config{Threads: 1, MemoryLimit: 128 << 20})
 	err = queries.Query(context.Background(), engine.Request{SQL: "SELECT id FROM " + duckdb.TableName("d", "t"), Tables: []engine.Table{table}},
 		func([]engine.ResultColumn) error { return nil },

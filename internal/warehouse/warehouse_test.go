@@ -22,16 +22,19 @@ func open(t *testing.T) (*warehouse.Warehouse, string) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for _, uri := range []string{"", "/var/lib", "s3://bucket/x", "file://host/x", "file:relative", "file:///x?y=1", "://"} {
-		if _, err := warehouse.Open(uri); err == nil {
+	for _, uri := range []string{"", "/var/lib", "file://host/x", "file:relative", "file:///x?y=1", "://", "s3://key:HUSH@bucket", "s3://key:HUSH@bucket:port", "s3:%zz@HUSH", "http://key:HUSH@host"} {
+		_, err := warehouse.Open(uri)
+		if err == nil || warehouse.CheckURI(uri) == nil {
 			t.Errorf("Open(%q) took it", uri)
+		} else if strings.Contains(err.Error(), "HUSH") {
+			t.Errorf("Open(%q) says %v", uri, err)
 		}
 	}
 }
 
 func TestFileLife(t *testing.T) {
 	w, _ := open(t)
-	if err := w.Bootstrap("c1"); err != nil {
+	if err := w.Bootstrap(t.Context(), "c1"); err != nil {
 		t.Fatal(err)
 	}
 	const rel = "7/1-2-3-4-5.parquet"
@@ -42,13 +45,15 @@ func TestFileLife(t *testing.T) {
 	if err := os.WriteFile(f.LocalPath(), []byte("rows"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := f.Commit(); err != nil || n != 4 {
+	if n, err := f.Commit(t.Context()); err != nil || n != 4 {
 		t.Fatalf("Commit = %d, %v; want 4 bytes", n, err)
 	}
-	path, err := w.Path(rel)
+	files, err := w.Fetch(t.Context(), rel)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer files.Release()
+	path := files.Path(rel)
 	if got, err := os.ReadFile(path); err != nil || string(got) != "rows" {
 		t.Fatalf("file holds %q, %v", got, err)
 	}
@@ -68,7 +73,7 @@ func TestNothingIsWrittenWithoutTheMarker(t *testing.T) {
 	if _, err := w.Create(rel); err == nil {
 		t.Error("Create before the warehouse was verified took it")
 	}
-	if err := w.Bootstrap("c1"); err != nil {
+	if err := w.Bootstrap(t.Context(), "c1"); err != nil {
 		t.Fatal(err)
 	}
 	marker := filepath.Join(root, "shoal-warehouse.json")
@@ -88,7 +93,7 @@ func TestNothingIsWrittenWithoutTheMarker(t *testing.T) {
 
 func TestDiscardFreesTheName(t *testing.T) {
 	w, _ := open(t)
-	if err := w.Bootstrap("c1"); err != nil {
+	if err := w.Bootstrap(t.Context(), "c1"); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -96,7 +101,7 @@ func TestDiscardFreesTheName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Discard(); err != nil {
+		if err := f.Discard(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,26 +110,29 @@ func TestDiscardFreesTheName(t *testing.T) {
 func TestPathStaysInside(t *testing.T) {
 	w, _ := open(t)
 	for _, rel := range []string{"", "a.parquet", "../a.parquet", "7/../../a.parquet", "/7/a.parquet", "7/a", "7/a b.parquet", "7/.parquet", "7/a.parquet\n", `7\a.parquet`} {
-		if p, err := w.Path(rel); err == nil {
-			t.Errorf("Path(%q) = %q; want an error", rel, p)
+		if files, err := w.Fetch(t.Context(), rel); err == nil {
+			t.Errorf("Fetch(%q) = %q; want an error", rel, files.Path(rel))
+		}
+		if _, err := w.Create(rel); err == nil || strings.Contains(err.Error(), "verified") {
+			t.Errorf("Create(%q) = %v; want another error", rel, err)
 		}
 	}
 }
 
 func TestMarker(t *testing.T) {
 	w, root := open(t)
-	if err := w.Verify("c1"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "marker") {
+	if err := w.Verify(t.Context(), "c1"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "marker") {
 		t.Fatalf("Verify without a marker = %v", err)
 	}
 	for range 2 {
-		if err := w.Bootstrap("c1"); err != nil {
+		if err := w.Bootstrap(t.Context(), "c1"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Verify("c1"); err != nil {
+	if err := w.Verify(t.Context(), "c1"); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{w.Verify("c2"), w.Bootstrap("c2")} {
+	for _, err := range []error{w.Verify(t.Context(), "c2"), w.Bootstrap(t.Context(), "c2")} {
 		if err == nil || !strings.Contains(err.Error(), `"c1"`) {
 			t.Fatalf("another cluster got %v", err)
 		}
@@ -142,7 +150,7 @@ func TestMarker(t *testing.T) {
 	if why := w.Trouble(); !strings.Contains(why, "damaged") {
 		t.Fatalf("Trouble = %q", why)
 	}
-	if err := w.Verify("c1"); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if err := w.Verify(t.Context(), "c1"); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Fatalf("Verify of a damaged marker = %v", err)
 	}
 }
