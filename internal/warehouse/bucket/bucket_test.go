@@ -251,7 +251,9 @@ func TestErrors(t *testing.T) {
 		{"clock", refuse(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large."), "", "", false, "the clock of this machine"},
 		{"another region", refuse(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint."), "", "", false, "in another region"},
 		{"overload", refuse(503, "SlowDown", "Please reduce your request rate."), "", "", true, "SlowDown"},
-		{"not even S3", s.Bucket("errors", s.Proxy(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { http.Error(w, "bad gateway", http.StatusBadGateway) })), "", "", true, "BadGateway"},
+		{"not even S3", s.Bucket("errors", s.Proxy(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			http.Error(w, "bad gateway", http.StatusBadGateway)
+		})), "", "", true, "BadGateway"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tests3.Setenv(t)
