@@ -132,6 +132,9 @@ func (s *State) settle(req *frontendv1.CommitTxnRequest, d decision, index uint6
 		} else {
 			d.ledgers[i].SettleRowless(p, index)
 		}
+		if s.jobs.IsRepair(req) {
+			d.ledgers[i].Repair(p.Loaded)
+		}
 	}
 	for _, w := range writes(req) {
 		if w.Rowset != nil {

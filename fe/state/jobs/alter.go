@@ -13,7 +13,8 @@ import (
 // name from now on. With starts, or without the former ledgers, a new
 // generation begins, which the job that is returned has; the ledgers
 // themselves are the caller's. Epochs are raised here, so that nothing that ran
-// before can commit once the job is resumed.
+// before can commit once the job is resumed. A repair task goes: what is still
+// to be repaired the auditor finds again.
 func (j *Jobs) Alter(c *raftlogv1.AlterRoutineLoad, tableName string, nextID func() uint64) (*raftlogv1.Job, error) {
 	job := j.jobs[c.JobId]
 	switch {
@@ -37,7 +38,7 @@ func (j *Jobs) Alter(c *raftlogv1.AlterRoutineLoad, tableName string, nextID fun
 		job.Generation++
 		job.Starts = restarted(job.Starts, c)
 	}
-	job.Tasks = eachTask(job.Tasks, func(t *raftlogv1.Task) { t.Epoch = nextID() })
+	job.Tasks = eachTask(Loaders(job), func(t *raftlogv1.Task) { t.Epoch = nextID() })
 	j.put(job)
 	return job, nil
 }

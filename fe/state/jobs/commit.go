@@ -69,8 +69,12 @@ func (j *Jobs) CheckFence(req *frontendv1.CommitTxnRequest) *frontendv1.CommitTx
 // the error rowsets that the job does not keep any more.
 func (j *Jobs) Committed(req *frontendv1.CommitTxnRequest, a *frontendv1.CommitTxnResponse, index uint64) (dropped []*raftlogv1.ErrorRowset) {
 	job := cow.Copy(j.jobs[req.JobId])
-	decided(job, req, a).CommittedTxns++
+	task := decided(job, req, a)
+	task.CommittedTxns++
 	job.CommittedTxns++
+	if Repairs(task) {
+		job.Repaired += repairedBy(req)
+	}
 	job.Counters = sum(job.Counters, req.Counters)
 	count(job, req)
 	addSamples(job, req.Samples)

@@ -47,6 +47,8 @@ var (
 	ErrNotAutomatic = errors.New("the job is not resumed automatically")
 	// ErrTwice refuses to have two tasks read one partition.
 	ErrTwice = errors.New("two tasks would read one partition")
+	// ErrNoRepair refuses a repair task where there is one, or nothing for it.
+	ErrNoRepair = errors.New("the job cannot have that repair task")
 	// ErrNoTask is for task ids that the job does not have.
 	ErrNoTask = errors.New("no such task")
 )

@@ -10,7 +10,7 @@ import (
 
 // Schedule makes, places and removes tasks; each one that is named gets a new
 // epoch from nextID, and new ones their id. What a task reads is replaced by
-// what the command says. A job that waits for tasks and has one becomes RUNNING.
+// what the command says; what it repairs stays for as long as it is. A job that waits for tasks and has one becomes RUNNING.
 func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() uint64) error {
 	job, err := j.live(c.JobId, raftlogv1.JobState_JOB_STATE_RUNNING)
 	if err != nil {
@@ -28,6 +28,9 @@ func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() ui
 	if err := checkPartitions(job, c); err != nil {
 		return err
 	}
+	if err := checkRepairs(job, c); err != nil {
+		return err
+	}
 
 	job = cow.Copy(job)
 	tasks := slices.DeleteFunc(slices.Clone(job.Tasks), func(t *raftlogv1.Task) bool { return slices.Contains(c.RemoveTaskIds, t.Id) })
@@ -37,7 +40,7 @@ func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() ui
 			task = cow.Copy(tasks[i])
 			tasks[i] = task
 		} else {
-			task.Id = nextID()
+			task.Id, task.Repair = nextID(), a.Repair
 			tasks = append(tasks, task)
 		}
 		task.Epoch = nextID()

@@ -10,6 +10,7 @@ import (
 
 	"shoal/internal/offsets"
 	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // A Key names a partition for ever: topic ids are not given twice.
@@ -125,10 +126,18 @@ type View struct {
 	// Skipped is what ALTER passed over below Start. Not to be changed.
 	Skipped offsets.Set
 	// Numbers of offsets, see Ledger.
-	Loaded, Void, Expired, Conflicts int64
+	Loaded, Void, Expired, Conflicts, Repaired int64
 	// Remembered is how many void and expired ranges are not forgotten yet.
 	Remembered int
 	Trace      Trace // not to be changed
+}
+
+// UnsettledOf is the part of some ranges that is not settled.
+func (v View) UnsettledOf(ranges []*typesv1.OffsetRange) (out []*typesv1.OffsetRange) {
+	for _, r := range offsets.Of(asRanges(ranges)...).Above(v.Settled).Subtract(v.Ranges) {
+		out = append(out, &typesv1.OffsetRange{First: r.First, Last: r.Last})
+	}
+	return out
 }
 
 // Views is a job's ledgers, ordered by topic id and partition.
@@ -143,7 +152,7 @@ func (b *Book) Views(jobID uint64) []View {
 func (l *Ledger) view(key Key) View {
 	return View{
 		Key: key, Generation: l.generation, Start: l.start, Settled: l.settled, Ranges: l.ranges, Skipped: l.skipped,
-		Loaded: l.loaded, Void: l.void, Expired: l.expired, Conflicts: l.conflicts, Remembered: len(l.voids), Trace: l.trace,
+		Loaded: l.loaded, Void: l.void, Expired: l.expired, Conflicts: l.conflicts, Repaired: l.repaired, Remembered: len(l.voids), Trace: l.trace,
 	}
 }
 

@@ -50,8 +50,9 @@ type Ledger struct {
 	trace      Trace
 
 	// Offsets by how they are settled, since start. Conflicts counts offsets
-	// that txns wanted to load a second time.
-	loaded, void, expired, conflicts int64
+	// that txns wanted to load a second time, repaired those that repair tasks
+	// loaded.
+	loaded, void, expired, conflicts, repaired int64
 }
 
 // New is a ledger where nothing at or above start is settled.
@@ -132,9 +133,12 @@ func (l *Ledger) settle(p *typesv1.PartitionOffsets, index uint64) (loaded, barr
 
 // Refuse counts offsets that a txn was told it may not load again.
 func (l *Ledger) Refuse(conflicts []*typesv1.EpochRange) {
-	for _, r := range conflicts {
-		l.conflicts += r.Last - r.First + 1
-	}
+	l.conflicts += offsets.Set(asRanges(conflicts)).Count()
+}
+
+// Repair counts offsets that a repair task has loaded.
+func (l *Ledger) Repair(loaded []*typesv1.EpochRange) {
+	l.repaired += offsets.Set(asRanges(loaded)).Count()
 }
 
 // Forget drops what is remembered of void and expired offsets that were

@@ -25,7 +25,7 @@ func (l *Ledger) record(jobID uint64, key Key) *raftlogv1.Ledger {
 	r := &raftlogv1.Ledger{
 		JobId: jobID, TopicId: key.TopicID[:], Partition: key.Partition, Generation: l.generation,
 		Start: l.start, Settled: l.settled,
-		LoadedCount: l.loaded, VoidCount: l.void, ExpiredCount: l.expired, Conflicts: l.conflicts,
+		LoadedCount: l.loaded, VoidCount: l.void, ExpiredCount: l.expired, Conflicts: l.conflicts, Repaired: l.repaired,
 	}
 	r.Ranges, r.Skipped = asMessages(l.ranges), asMessages(l.skipped)
 	l.trace.record(r)
@@ -47,7 +47,7 @@ func (b *Book) Restore(r *raftlogv1.Ledger) error {
 	}
 	l := &Ledger{
 		generation: r.Generation, start: r.Start, settled: r.Settled,
-		loaded: r.LoadedCount, void: r.VoidCount, expired: r.ExpiredCount, conflicts: r.Conflicts,
+		loaded: r.LoadedCount, void: r.VoidCount, expired: r.ExpiredCount, conflicts: r.Conflicts, repaired: r.Repaired,
 		trace: restoredTrace(r),
 	}
 	for _, s := range r.Ranges {

@@ -783,7 +783,10 @@ type TaskSpec struct {
 	// schema are then unset.
 	Tables []*TaskTable `protobuf:"bytes,16,rep,name=tables,proto3" json:"tables,omitempty"`
 	// Contents of the files that property.* names as FILE:name.
-	Files         map[string][]byte `protobuf:"bytes,17,rep,name=files,proto3" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Files map[string][]byte `protobuf:"bytes,17,rep,name=files,proto3" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// A repair task reads these offsets by plain fetches, and ends once they are
+	// settled. A partition without ranges needs nothing any more.
+	Repair        []*v1.PartitionRanges `protobuf:"bytes,18,rep,name=repair,proto3" json:"repair,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -933,6 +936,13 @@ func (x *TaskSpec) GetTables() []*TaskTable {
 func (x *TaskSpec) GetFiles() map[string][]byte {
 	if x != nil {
 		return x.Files
+	}
+	return nil
+}
+
+func (x *TaskSpec) GetRepair() []*v1.PartitionRanges {
+	if x != nil {
+		return x.Repair
 	}
 	return nil
 }
@@ -2822,7 +2832,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x10PHASE_COMMITTING\x10\x04\x12\x17\n" +
 	"\x13PHASE_ACKNOWLEDGING\x10\x05\x12\x15\n" +
 	"\x11PHASE_BACKING_OFF\x10\x06\x12\x12\n" +
-	"\x0ePHASE_DRAINING\x10\a\"\xb7\x05\n" +
+	"\x0ePHASE_DRAINING\x10\a\"\xf0\x05\n" +
 	"\bTaskSpec\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\x04R\x06taskId\x12\x14\n" +
@@ -2847,7 +2857,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"partitions\x18\x0f \x03(\v2 .shoal.backend.v1.PartitionStartR\n" +
 	"partitions\x123\n" +
 	"\x06tables\x18\x10 \x03(\v2\x1b.shoal.backend.v1.TaskTableR\x06tables\x12;\n" +
-	"\x05files\x18\x11 \x03(\v2%.shoal.backend.v1.TaskSpec.FilesEntryR\x05files\x1a8\n" +
+	"\x05files\x18\x11 \x03(\v2%.shoal.backend.v1.TaskSpec.FilesEntryR\x05files\x127\n" +
+	"\x06repair\x18\x12 \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\x1a8\n" +
 	"\n" +
 	"FilesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3107,8 +3118,9 @@ var file_backend_v1_backend_proto_goTypes = []any{
 	nil,                                // 45: shoal.backend.v1.Footer.MetadataEntry
 	(*v1.Schema)(nil),                  // 46: shoal.types.v1.Schema
 	(*v1.RoutineLoad)(nil),             // 47: shoal.types.v1.RoutineLoad
-	(*v1.OffsetRange)(nil),             // 48: shoal.types.v1.OffsetRange
-	(*v1.Counters)(nil),                // 49: shoal.types.v1.Counters
+	(*v1.PartitionRanges)(nil),         // 48: shoal.types.v1.PartitionRanges
+	(*v1.OffsetRange)(nil),             // 49: shoal.types.v1.OffsetRange
+	(*v1.Counters)(nil),                // 50: shoal.types.v1.Counters
 }
 var file_backend_v1_backend_proto_depIdxs = []int32{
 	4,  // 0: shoal.backend.v1.HeartbeatRequest.leadership:type_name -> shoal.backend.v1.Leadership
@@ -3123,65 +3135,66 @@ var file_backend_v1_backend_proto_depIdxs = []int32{
 	10, // 9: shoal.backend.v1.TaskSpec.partitions:type_name -> shoal.backend.v1.PartitionStart
 	11, // 10: shoal.backend.v1.TaskSpec.tables:type_name -> shoal.backend.v1.TaskTable
 	39, // 11: shoal.backend.v1.TaskSpec.files:type_name -> shoal.backend.v1.TaskSpec.FilesEntry
-	46, // 12: shoal.backend.v1.TaskTable.schema:type_name -> shoal.types.v1.Schema
-	4,  // 13: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	9,  // 14: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
-	4,  // 15: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	5,  // 16: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
-	4,  // 17: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	40, // 18: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
-	48, // 19: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
-	41, // 20: shoal.backend.v1.ProbeRequest.files:type_name -> shoal.backend.v1.ProbeRequest.FilesEntry
-	48, // 21: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
-	48, // 22: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
-	48, // 23: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
-	42, // 24: shoal.backend.v1.ReadRecordsRequest.custom_properties:type_name -> shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
-	43, // 25: shoal.backend.v1.ReadRecordsRequest.files:type_name -> shoal.backend.v1.ReadRecordsRequest.FilesEntry
-	10, // 26: shoal.backend.v1.ReadRecordsRequest.starts:type_name -> shoal.backend.v1.PartitionStart
-	20, // 27: shoal.backend.v1.ReadRecordsResponse.records:type_name -> shoal.backend.v1.KafkaRecord
-	21, // 28: shoal.backend.v1.KafkaRecord.headers:type_name -> shoal.backend.v1.Header
-	9,  // 29: shoal.backend.v1.DryRunRequest.task:type_name -> shoal.backend.v1.TaskSpec
-	24, // 30: shoal.backend.v1.DryRunResponse.rows:type_name -> shoal.backend.v1.DryRunRow
-	49, // 31: shoal.backend.v1.DryRunResponse.counters:type_name -> shoal.types.v1.Counters
-	2,  // 32: shoal.backend.v1.DryRunRow.outcome:type_name -> shoal.backend.v1.DryRunRow.Outcome
-	32, // 33: shoal.backend.v1.DryRunRow.cells:type_name -> shoal.backend.v1.Cell
-	4,  // 34: shoal.backend.v1.DeliverDeadLettersRequest.leadership:type_name -> shoal.backend.v1.Leadership
-	47, // 35: shoal.backend.v1.DeliverDeadLettersRequest.load:type_name -> shoal.types.v1.RoutineLoad
-	44, // 36: shoal.backend.v1.DeliverDeadLettersRequest.files:type_name -> shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
-	45, // 37: shoal.backend.v1.Footer.metadata:type_name -> shoal.backend.v1.Footer.MetadataEntry
-	46, // 38: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
-	31, // 39: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
-	30, // 40: shoal.backend.v1.QueryTable.older:type_name -> shoal.backend.v1.OlderFiles
-	46, // 41: shoal.backend.v1.OlderFiles.schema:type_name -> shoal.types.v1.Schema
-	32, // 42: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
-	29, // 43: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
-	3,  // 44: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
-	37, // 45: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
-	38, // 46: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
-	36, // 47: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
-	6,  // 48: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
-	12, // 49: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
-	14, // 50: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
-	16, // 51: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
-	18, // 52: shoal.backend.v1.BackendService.ReadRecords:input_type -> shoal.backend.v1.ReadRecordsRequest
-	22, // 53: shoal.backend.v1.BackendService.DryRun:input_type -> shoal.backend.v1.DryRunRequest
-	25, // 54: shoal.backend.v1.BackendService.DeliverDeadLetters:input_type -> shoal.backend.v1.DeliverDeadLettersRequest
-	27, // 55: shoal.backend.v1.BackendService.ReadFooters:input_type -> shoal.backend.v1.ReadFootersRequest
-	33, // 56: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
-	7,  // 57: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
-	13, // 58: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
-	15, // 59: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
-	17, // 60: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
-	19, // 61: shoal.backend.v1.BackendService.ReadRecords:output_type -> shoal.backend.v1.ReadRecordsResponse
-	23, // 62: shoal.backend.v1.BackendService.DryRun:output_type -> shoal.backend.v1.DryRunResponse
-	26, // 63: shoal.backend.v1.BackendService.DeliverDeadLetters:output_type -> shoal.backend.v1.DeliverDeadLettersResponse
-	28, // 64: shoal.backend.v1.BackendService.ReadFooters:output_type -> shoal.backend.v1.Footer
-	35, // 65: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
-	57, // [57:66] is the sub-list for method output_type
-	48, // [48:57] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	48, // 12: shoal.backend.v1.TaskSpec.repair:type_name -> shoal.types.v1.PartitionRanges
+	46, // 13: shoal.backend.v1.TaskTable.schema:type_name -> shoal.types.v1.Schema
+	4,  // 14: shoal.backend.v1.SubmitTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	9,  // 15: shoal.backend.v1.SubmitTaskRequest.task:type_name -> shoal.backend.v1.TaskSpec
+	4,  // 16: shoal.backend.v1.CancelTaskRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	5,  // 17: shoal.backend.v1.CancelTaskRequest.task:type_name -> shoal.backend.v1.TaskRef
+	4,  // 18: shoal.backend.v1.ProbeRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	40, // 19: shoal.backend.v1.ProbeRequest.custom_properties:type_name -> shoal.backend.v1.ProbeRequest.CustomPropertiesEntry
+	49, // 20: shoal.backend.v1.ProbeRequest.ranges:type_name -> shoal.types.v1.OffsetRange
+	41, // 21: shoal.backend.v1.ProbeRequest.files:type_name -> shoal.backend.v1.ProbeRequest.FilesEntry
+	49, // 22: shoal.backend.v1.ProbeResponse.void:type_name -> shoal.types.v1.OffsetRange
+	49, // 23: shoal.backend.v1.ProbeResponse.expired:type_name -> shoal.types.v1.OffsetRange
+	49, // 24: shoal.backend.v1.ProbeResponse.held:type_name -> shoal.types.v1.OffsetRange
+	42, // 25: shoal.backend.v1.ReadRecordsRequest.custom_properties:type_name -> shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
+	43, // 26: shoal.backend.v1.ReadRecordsRequest.files:type_name -> shoal.backend.v1.ReadRecordsRequest.FilesEntry
+	10, // 27: shoal.backend.v1.ReadRecordsRequest.starts:type_name -> shoal.backend.v1.PartitionStart
+	20, // 28: shoal.backend.v1.ReadRecordsResponse.records:type_name -> shoal.backend.v1.KafkaRecord
+	21, // 29: shoal.backend.v1.KafkaRecord.headers:type_name -> shoal.backend.v1.Header
+	9,  // 30: shoal.backend.v1.DryRunRequest.task:type_name -> shoal.backend.v1.TaskSpec
+	24, // 31: shoal.backend.v1.DryRunResponse.rows:type_name -> shoal.backend.v1.DryRunRow
+	50, // 32: shoal.backend.v1.DryRunResponse.counters:type_name -> shoal.types.v1.Counters
+	2,  // 33: shoal.backend.v1.DryRunRow.outcome:type_name -> shoal.backend.v1.DryRunRow.Outcome
+	32, // 34: shoal.backend.v1.DryRunRow.cells:type_name -> shoal.backend.v1.Cell
+	4,  // 35: shoal.backend.v1.DeliverDeadLettersRequest.leadership:type_name -> shoal.backend.v1.Leadership
+	47, // 36: shoal.backend.v1.DeliverDeadLettersRequest.load:type_name -> shoal.types.v1.RoutineLoad
+	44, // 37: shoal.backend.v1.DeliverDeadLettersRequest.files:type_name -> shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
+	45, // 38: shoal.backend.v1.Footer.metadata:type_name -> shoal.backend.v1.Footer.MetadataEntry
+	46, // 39: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
+	31, // 40: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
+	30, // 41: shoal.backend.v1.QueryTable.older:type_name -> shoal.backend.v1.OlderFiles
+	46, // 42: shoal.backend.v1.OlderFiles.schema:type_name -> shoal.types.v1.Schema
+	32, // 43: shoal.backend.v1.InlineRow.cells:type_name -> shoal.backend.v1.Cell
+	29, // 44: shoal.backend.v1.QueryRequest.tables:type_name -> shoal.backend.v1.QueryTable
+	3,  // 45: shoal.backend.v1.QueryError.kind:type_name -> shoal.backend.v1.QueryError.Kind
+	37, // 46: shoal.backend.v1.QueryResponse.schema:type_name -> shoal.backend.v1.ResultSchema
+	38, // 47: shoal.backend.v1.QueryResponse.rows:type_name -> shoal.backend.v1.RowBatch
+	36, // 48: shoal.backend.v1.ResultSchema.columns:type_name -> shoal.backend.v1.ResultColumn
+	6,  // 49: shoal.backend.v1.BackendService.Heartbeat:input_type -> shoal.backend.v1.HeartbeatRequest
+	12, // 50: shoal.backend.v1.BackendService.SubmitTask:input_type -> shoal.backend.v1.SubmitTaskRequest
+	14, // 51: shoal.backend.v1.BackendService.CancelTask:input_type -> shoal.backend.v1.CancelTaskRequest
+	16, // 52: shoal.backend.v1.BackendService.Probe:input_type -> shoal.backend.v1.ProbeRequest
+	18, // 53: shoal.backend.v1.BackendService.ReadRecords:input_type -> shoal.backend.v1.ReadRecordsRequest
+	22, // 54: shoal.backend.v1.BackendService.DryRun:input_type -> shoal.backend.v1.DryRunRequest
+	25, // 55: shoal.backend.v1.BackendService.DeliverDeadLetters:input_type -> shoal.backend.v1.DeliverDeadLettersRequest
+	27, // 56: shoal.backend.v1.BackendService.ReadFooters:input_type -> shoal.backend.v1.ReadFootersRequest
+	33, // 57: shoal.backend.v1.BackendService.Query:input_type -> shoal.backend.v1.QueryRequest
+	7,  // 58: shoal.backend.v1.BackendService.Heartbeat:output_type -> shoal.backend.v1.HeartbeatResponse
+	13, // 59: shoal.backend.v1.BackendService.SubmitTask:output_type -> shoal.backend.v1.SubmitTaskResponse
+	15, // 60: shoal.backend.v1.BackendService.CancelTask:output_type -> shoal.backend.v1.CancelTaskResponse
+	17, // 61: shoal.backend.v1.BackendService.Probe:output_type -> shoal.backend.v1.ProbeResponse
+	19, // 62: shoal.backend.v1.BackendService.ReadRecords:output_type -> shoal.backend.v1.ReadRecordsResponse
+	23, // 63: shoal.backend.v1.BackendService.DryRun:output_type -> shoal.backend.v1.DryRunResponse
+	26, // 64: shoal.backend.v1.BackendService.DeliverDeadLetters:output_type -> shoal.backend.v1.DeliverDeadLettersResponse
+	28, // 65: shoal.backend.v1.BackendService.ReadFooters:output_type -> shoal.backend.v1.Footer
+	35, // 66: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
+	58, // [58:67] is the sub-list for method output_type
+	49, // [49:58] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_backend_v1_backend_proto_init() }

@@ -1947,6 +1947,8 @@ type Job struct {
 	// away. Counted if its starts are traced.
 	KeptErrorRows int64 `protobuf:"varint,34,opt,name=kept_error_rows,json=keptErrorRows,proto3" json:"kept_error_rows,omitempty"`
 	CutRows       int64 `protobuf:"varint,35,opt,name=cut_rows,json=cutRows,proto3" json:"cut_rows,omitempty"`
+	// Records that repair tasks loaded, which the share group gave up.
+	Repaired      int64 `protobuf:"varint,36,opt,name=repaired,proto3" json:"repaired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2226,6 +2228,13 @@ func (x *Job) GetCutRows() int64 {
 	return 0
 }
 
+func (x *Job) GetRepaired() int64 {
+	if x != nil {
+		return x.Repaired
+	}
+	return 0
+}
+
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2243,8 +2252,10 @@ type Task struct {
 	LastAnswer    *v11.CommitTxnResponse `protobuf:"bytes,10,opt,name=last_answer,json=lastAnswer,proto3" json:"last_answer,omitempty"`
 	CommittedTxns int64                  `protobuf:"varint,11,opt,name=committed_txns,json=committedTxns,proto3" json:"committed_txns,omitempty"`
 	// Classic mode: what it reads, of which topic id.
-	Partitions    []int32 `protobuf:"varint,12,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
-	TopicId       []byte  `protobuf:"bytes,13,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
+	Partitions []int32 `protobuf:"varint,12,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
+	TopicId    []byte  `protobuf:"bytes,13,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
+	// Share mode: the offsets that a repair task reads, for as long as it is.
+	Repair        []*v1.PartitionRanges `protobuf:"bytes,14,rep,name=repair,proto3" json:"repair,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2366,6 +2377,13 @@ func (x *Task) GetPartitions() []int32 {
 func (x *Task) GetTopicId() []byte {
 	if x != nil {
 		return x.TopicId
+	}
+	return nil
+}
+
+func (x *Task) GetRepair() []*v1.PartitionRanges {
+	if x != nil {
+		return x.Repair
 	}
 	return nil
 }
@@ -2794,8 +2812,10 @@ type TaskAssignment struct {
 	MemberId  string `protobuf:"bytes,3,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
 	// Classic mode: what it reads from now on, of which topic id. Two tasks on
 	// backends never have the same partition.
-	Partitions    []int32 `protobuf:"varint,4,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
-	TopicId       []byte  `protobuf:"bytes,5,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
+	Partitions []int32 `protobuf:"varint,4,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
+	TopicId    []byte  `protobuf:"bytes,5,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
+	// Makes a new task one that repairs these offsets, in share mode.
+	Repair        []*v1.PartitionRanges `protobuf:"bytes,6,rep,name=repair,proto3" json:"repair,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2861,6 +2881,13 @@ func (x *TaskAssignment) GetPartitions() []int32 {
 func (x *TaskAssignment) GetTopicId() []byte {
 	if x != nil {
 		return x.TopicId
+	}
+	return nil
+}
+
+func (x *TaskAssignment) GetRepair() []*v1.PartitionRanges {
+	if x != nil {
+		return x.Repair
 	}
 	return nil
 }
@@ -3163,6 +3190,8 @@ type Ledger struct {
 	// Offsets below start that ALTER passed over: an earlier generation would
 	// have loaded them.
 	Skipped []*v1.OffsetRange `protobuf:"bytes,14,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	// Loaded by repair tasks.
+	Repaired int64 `protobuf:"varint,20,opt,name=repaired,proto3" json:"repaired,omitempty"`
 	// The rest is for the check, and kept if traced. Rowsets of txns up to since
 	// are not this ledger's: it began there.
 	Traced bool   `protobuf:"varint,15,opt,name=traced,proto3" json:"traced,omitempty"`
@@ -3305,6 +3334,13 @@ func (x *Ledger) GetSkipped() []*v1.OffsetRange {
 		return x.Skipped
 	}
 	return nil
+}
+
+func (x *Ledger) GetRepaired() int64 {
+	if x != nil {
+		return x.Repaired
+	}
+	return 0
 }
 
 func (x *Ledger) GetTraced() bool {
@@ -3968,7 +4004,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\btopic_id\x18\x01 \x01(\fR\atopicId\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
 	"\x05start\x18\x03 \x01(\x03R\x05start\x12\x16\n" +
-	"\x06traced\x18\x04 \x01(\bR\x06traced\"\xe6\t\n" +
+	"\x06traced\x18\x04 \x01(\bR\x06traced\"\x82\n" +
+	"\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1f\n" +
 	"\vdatabase_id\x18\x02 \x01(\x04R\n" +
@@ -4014,7 +4051,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x14dead_letters_through\x18  \x01(\x04R\x12deadLettersThrough\x12!\n" +
 	"\fdead_letters\x18! \x01(\x03R\vdeadLetters\x12&\n" +
 	"\x0fkept_error_rows\x18\" \x01(\x03R\rkeptErrorRows\x12\x19\n" +
-	"\bcut_rows\x18# \x01(\x03R\acutRows\"\xb2\x03\n" +
+	"\bcut_rows\x18# \x01(\x03R\acutRows\x12\x1a\n" +
+	"\brepaired\x18$ \x01(\x03R\brepaired\"\xeb\x03\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
@@ -4038,7 +4076,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\f \x03(\x05R\n" +
 	"partitions\x12\x19\n" +
-	"\btopic_id\x18\r \x01(\fR\atopicId\"\x93\x02\n" +
+	"\btopic_id\x18\r \x01(\fR\atopicId\x127\n" +
+	"\x06repair\x18\x0e \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\"\x93\x02\n" +
 	"\x10AlterRoutineLoad\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12/\n" +
 	"\x04load\x18\x02 \x01(\v2\x1b.shoal.types.v1.RoutineLoadR\x04load\x12\x19\n" +
@@ -4069,7 +4108,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x04from\x18\x05 \x01(\x0e2\x1a.shoal.raftlog.v1.JobStateR\x04from\x12\x1c\n" +
 	"\tautomatic\x18\x06 \x01(\bR\tautomatic\"\"\n" +
 	"\tRemoveJob\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xa0\x01\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xd9\x01\n" +
 	"\x0eTaskAssignment\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\x04R\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -4078,7 +4117,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\x04 \x03(\x05R\n" +
 	"partitions\x12\x19\n" +
-	"\btopic_id\x18\x05 \x01(\fR\atopicId\"\x92\x01\n" +
+	"\btopic_id\x18\x05 \x01(\fR\atopicId\x127\n" +
+	"\x06repair\x18\x06 \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\"\x92\x01\n" +
 	"\rScheduleTasks\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12B\n" +
 	"\vassignments\x18\x02 \x03(\v2 .shoal.raftlog.v1.TaskAssignmentR\vassignments\x12&\n" +
@@ -4100,7 +4140,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"partitions\"I\n" +
 	"\vForgetVoids\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
-	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\xce\x05\n" +
+	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\xea\x05\n" +
 	"\x06Ledger\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x1c\n" +
@@ -4119,7 +4159,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"void_count\x18\v \x01(\x03R\tvoidCount\x12#\n" +
 	"\rexpired_count\x18\f \x01(\x03R\fexpiredCount\x12\x1c\n" +
 	"\tconflicts\x18\r \x01(\x03R\tconflicts\x125\n" +
-	"\askipped\x18\x0e \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\askipped\x12\x16\n" +
+	"\askipped\x18\x0e \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\askipped\x12\x1a\n" +
+	"\brepaired\x18\x14 \x01(\x03R\brepaired\x12\x16\n" +
 	"\x06traced\x18\x0f \x01(\bR\x06traced\x12\x14\n" +
 	"\x05since\x18\x10 \x01(\x04R\x05since\x125\n" +
 	"\arowless\x18\x11 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\arowless\x12-\n" +
@@ -4235,9 +4276,10 @@ var file_raftlog_v1_raftlog_proto_goTypes = []any{
 	(*v1.Counters)(nil),           // 49: shoal.types.v1.Counters
 	(*v11.ErrorSample)(nil),       // 50: shoal.frontend.v1.ErrorSample
 	(*v11.CommitTxnResponse)(nil), // 51: shoal.frontend.v1.CommitTxnResponse
-	(*v11.CommitTxnRequest)(nil),  // 52: shoal.frontend.v1.CommitTxnRequest
-	(*v1.OffsetRange)(nil),        // 53: shoal.types.v1.OffsetRange
-	(*v1.EpochRange)(nil),         // 54: shoal.types.v1.EpochRange
+	(*v1.PartitionRanges)(nil),    // 52: shoal.types.v1.PartitionRanges
+	(*v11.CommitTxnRequest)(nil),  // 53: shoal.frontend.v1.CommitTxnRequest
+	(*v1.OffsetRange)(nil),        // 54: shoal.types.v1.OffsetRange
+	(*v1.EpochRange)(nil),         // 55: shoal.types.v1.EpochRange
 }
 var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	2,  // 0: shoal.raftlog.v1.Command.bootstrap:type_name -> shoal.raftlog.v1.Bootstrap
@@ -4281,40 +4323,42 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	49, // 38: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
 	50, // 39: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
 	51, // 40: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
-	48, // 41: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
-	22, // 42: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	23, // 43: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
-	22, // 44: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	0,  // 45: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
-	0,  // 46: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
-	31, // 47: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
-	52, // 48: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
-	22, // 49: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	47, // 50: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	53, // 51: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
-	54, // 52: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
-	38, // 53: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
-	53, // 54: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
-	53, // 55: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
-	53, // 56: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
-	53, // 57: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
-	3,  // 58: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
-	5,  // 59: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	46, // 60: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	47, // 61: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	40, // 62: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	10, // 63: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	18, // 64: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	21, // 65: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	23, // 66: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	37, // 67: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	41, // 68: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	15, // 69: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	52, // 41: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
+	48, // 42: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
+	22, // 43: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	23, // 44: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
+	22, // 45: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	0,  // 46: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
+	0,  // 47: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
+	52, // 48: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
+	31, // 49: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
+	53, // 50: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
+	22, // 51: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	47, // 52: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	54, // 53: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
+	55, // 54: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
+	38, // 55: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
+	54, // 56: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
+	54, // 57: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
+	54, // 58: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
+	54, // 59: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
+	3,  // 60: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
+	5,  // 61: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
+	46, // 62: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	47, // 63: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	40, // 64: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	10, // 65: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	18, // 66: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	21, // 67: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	23, // 68: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	37, // 69: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	41, // 70: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	15, // 71: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }

@@ -70,7 +70,7 @@ func (x RoutineLoad_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RoutineLoad_Mode.Descriptor instead.
 func (RoutineLoad_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_types_v1_types_proto_rawDescGZIP(), []int{7, 0}
+	return file_types_v1_types_proto_rawDescGZIP(), []int{8, 0}
 }
 
 type RoutineLoad_Format int32
@@ -119,7 +119,7 @@ func (x RoutineLoad_Format) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RoutineLoad_Format.Descriptor instead.
 func (RoutineLoad_Format) EnumDescriptor() ([]byte, []int) {
-	return file_types_v1_types_proto_rawDescGZIP(), []int{7, 1}
+	return file_types_v1_types_proto_rawDescGZIP(), []int{8, 1}
 }
 
 // OffsetRange is the offsets first to last, both inclusive.
@@ -320,6 +320,67 @@ func (x *PartitionOffsets) GetExpired() []*OffsetRange {
 	return nil
 }
 
+// PartitionRanges is some offsets of a partition.
+type PartitionRanges struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TopicId       []byte                 `protobuf:"bytes,1,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
+	Partition     int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
+	Ranges        []*OffsetRange         `protobuf:"bytes,3,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionRanges) Reset() {
+	*x = PartitionRanges{}
+	mi := &file_types_v1_types_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionRanges) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionRanges) ProtoMessage() {}
+
+func (x *PartitionRanges) ProtoReflect() protoreflect.Message {
+	mi := &file_types_v1_types_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionRanges.ProtoReflect.Descriptor instead.
+func (*PartitionRanges) Descriptor() ([]byte, []int) {
+	return file_types_v1_types_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PartitionRanges) GetTopicId() []byte {
+	if x != nil {
+		return x.TopicId
+	}
+	return nil
+}
+
+func (x *PartitionRanges) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *PartitionRanges) GetRanges() []*OffsetRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
 // Rowset is one immutable Parquet file with rows of one txn.
 type Rowset struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -334,7 +395,7 @@ type Rowset struct {
 
 func (x *Rowset) Reset() {
 	*x = Rowset{}
-	mi := &file_types_v1_types_proto_msgTypes[3]
+	mi := &file_types_v1_types_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -346,7 +407,7 @@ func (x *Rowset) String() string {
 func (*Rowset) ProtoMessage() {}
 
 func (x *Rowset) ProtoReflect() protoreflect.Message {
-	mi := &file_types_v1_types_proto_msgTypes[3]
+	mi := &file_types_v1_types_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -359,7 +420,7 @@ func (x *Rowset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rowset.ProtoReflect.Descriptor instead.
 func (*Rowset) Descriptor() ([]byte, []int) {
-	return file_types_v1_types_proto_rawDescGZIP(), []int{3}
+	return file_types_v1_types_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Rowset) GetPath() string {
@@ -408,7 +469,7 @@ type Counters struct {
 
 func (x *Counters) Reset() {
 	*x = Counters{}
-	mi := &file_types_v1_types_proto_msgTypes[4]
+	mi := &file_types_v1_types_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -420,7 +481,7 @@ func (x *Counters) String() string {
 func (*Counters) ProtoMessage() {}
 
 func (x *Counters) ProtoReflect() protoreflect.Message {
-	mi := &file_types_v1_types_proto_msgTypes[4]
+	mi := &file_types_v1_types_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -433,7 +494,7 @@ func (x *Counters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counters.ProtoReflect.Descriptor instead.
 func (*Counters) Descriptor() ([]byte, []int) {
-	return file_types_v1_types_proto_rawDescGZIP(), []int{4}
+	return file_types_v1_types_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Counters) GetTotalRows() int64 {
@@ -501,7 +562,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_types_v1_types_proto_msgTypes[5]
+	mi := &file_types_v1_types_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +574,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_types_v1_types_proto_msgTypes[5]
+	mi := &file_types_v1_types_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +587,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_types_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_types_v1_types_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Column) GetFieldId() int32 {
@@ -603,7 +664,7 @@ type Schema struct {
 
 func (x *Schema) Reset() {
 	*x = Schema{}
-	mi := &file_types_v1_types_proto_msgTypes[6]
+	mi := &file_types_v1_types_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +676,7 @@ func (x *Schema) String() string {
 func (*Schema) ProtoMessage() {}
 
 func (x *Schema) ProtoReflect() protoreflect.Message {
-	mi := &file_types_v1_types_proto_msgTypes[6]
+	mi := &file_types_v1_types_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +689,7 @@ func (x *Schema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schema.ProtoReflect.Descriptor instead.
 func (*Schema) Descriptor() ([]byte, []int) {
-	return file_types_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_types_v1_types_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Schema) GetVersion() uint32 {
@@ -720,7 +781,7 @@ type RoutineLoad struct {
 
 func (x *RoutineLoad) Reset() {
 	*x = RoutineLoad{}
-	mi := &file_types_v1_types_proto_msgTypes[7]
+	mi := &file_types_v1_types_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +793,7 @@ func (x *RoutineLoad) String() string {
 func (*RoutineLoad) ProtoMessage() {}
 
 func (x *RoutineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_types_v1_types_proto_msgTypes[7]
+	mi := &file_types_v1_types_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -745,7 +806,7 @@ func (x *RoutineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutineLoad.ProtoReflect.Descriptor instead.
 func (*RoutineLoad) Descriptor() ([]byte, []int) {
-	return file_types_v1_types_proto_rawDescGZIP(), []int{7}
+	return file_types_v1_types_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RoutineLoad) GetMode() RoutineLoad_Mode {
@@ -1048,7 +1109,7 @@ type LoadColumn struct {
 
 func (x *LoadColumn) Reset() {
 	*x = LoadColumn{}
-	mi := &file_types_v1_types_proto_msgTypes[8]
+	mi := &file_types_v1_types_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1121,7 @@ func (x *LoadColumn) String() string {
 func (*LoadColumn) ProtoMessage() {}
 
 func (x *LoadColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_types_v1_types_proto_msgTypes[8]
+	mi := &file_types_v1_types_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1134,7 @@ func (x *LoadColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
 func (*LoadColumn) Descriptor() ([]byte, []int) {
-	return file_types_v1_types_proto_rawDescGZIP(), []int{8}
+	return file_types_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LoadColumn) GetName() string {
@@ -1108,7 +1169,11 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x122\n" +
 	"\x06loaded\x18\x03 \x03(\v2\x1a.shoal.types.v1.EpochRangeR\x06loaded\x12/\n" +
 	"\x04void\x18\x04 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x04void\x125\n" +
-	"\aexpired\x18\x05 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\aexpired\"m\n" +
+	"\aexpired\x18\x05 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\aexpired\"\x7f\n" +
+	"\x0fPartitionRanges\x12\x19\n" +
+	"\btopic_id\x18\x01 \x01(\fR\atopicId\x12\x1c\n" +
+	"\tpartition\x18\x02 \x01(\x05R\tpartition\x123\n" +
+	"\x06ranges\x18\x03 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\x06ranges\"m\n" +
 	"\x06Rowset\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
@@ -1219,37 +1284,39 @@ func file_types_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_types_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_types_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_types_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_types_v1_types_proto_goTypes = []any{
 	(RoutineLoad_Mode)(0),    // 0: shoal.types.v1.RoutineLoad.Mode
 	(RoutineLoad_Format)(0),  // 1: shoal.types.v1.RoutineLoad.Format
 	(*OffsetRange)(nil),      // 2: shoal.types.v1.OffsetRange
 	(*EpochRange)(nil),       // 3: shoal.types.v1.EpochRange
 	(*PartitionOffsets)(nil), // 4: shoal.types.v1.PartitionOffsets
-	(*Rowset)(nil),           // 5: shoal.types.v1.Rowset
-	(*Counters)(nil),         // 6: shoal.types.v1.Counters
-	(*Column)(nil),           // 7: shoal.types.v1.Column
-	(*Schema)(nil),           // 8: shoal.types.v1.Schema
-	(*RoutineLoad)(nil),      // 9: shoal.types.v1.RoutineLoad
-	(*LoadColumn)(nil),       // 10: shoal.types.v1.LoadColumn
-	nil,                      // 11: shoal.types.v1.RoutineLoad.CustomPropertiesEntry
-	nil,                      // 12: shoal.types.v1.RoutineLoad.JobPropertiesEntry
+	(*PartitionRanges)(nil),  // 5: shoal.types.v1.PartitionRanges
+	(*Rowset)(nil),           // 6: shoal.types.v1.Rowset
+	(*Counters)(nil),         // 7: shoal.types.v1.Counters
+	(*Column)(nil),           // 8: shoal.types.v1.Column
+	(*Schema)(nil),           // 9: shoal.types.v1.Schema
+	(*RoutineLoad)(nil),      // 10: shoal.types.v1.RoutineLoad
+	(*LoadColumn)(nil),       // 11: shoal.types.v1.LoadColumn
+	nil,                      // 12: shoal.types.v1.RoutineLoad.CustomPropertiesEntry
+	nil,                      // 13: shoal.types.v1.RoutineLoad.JobPropertiesEntry
 }
 var file_types_v1_types_proto_depIdxs = []int32{
 	3,  // 0: shoal.types.v1.PartitionOffsets.loaded:type_name -> shoal.types.v1.EpochRange
 	2,  // 1: shoal.types.v1.PartitionOffsets.void:type_name -> shoal.types.v1.OffsetRange
 	2,  // 2: shoal.types.v1.PartitionOffsets.expired:type_name -> shoal.types.v1.OffsetRange
-	7,  // 3: shoal.types.v1.Schema.columns:type_name -> shoal.types.v1.Column
-	0,  // 4: shoal.types.v1.RoutineLoad.mode:type_name -> shoal.types.v1.RoutineLoad.Mode
-	1,  // 5: shoal.types.v1.RoutineLoad.format:type_name -> shoal.types.v1.RoutineLoad.Format
-	11, // 6: shoal.types.v1.RoutineLoad.custom_properties:type_name -> shoal.types.v1.RoutineLoad.CustomPropertiesEntry
-	12, // 7: shoal.types.v1.RoutineLoad.job_properties:type_name -> shoal.types.v1.RoutineLoad.JobPropertiesEntry
-	10, // 8: shoal.types.v1.RoutineLoad.load_columns:type_name -> shoal.types.v1.LoadColumn
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	2,  // 3: shoal.types.v1.PartitionRanges.ranges:type_name -> shoal.types.v1.OffsetRange
+	8,  // 4: shoal.types.v1.Schema.columns:type_name -> shoal.types.v1.Column
+	0,  // 5: shoal.types.v1.RoutineLoad.mode:type_name -> shoal.types.v1.RoutineLoad.Mode
+	1,  // 6: shoal.types.v1.RoutineLoad.format:type_name -> shoal.types.v1.RoutineLoad.Format
+	12, // 7: shoal.types.v1.RoutineLoad.custom_properties:type_name -> shoal.types.v1.RoutineLoad.CustomPropertiesEntry
+	13, // 8: shoal.types.v1.RoutineLoad.job_properties:type_name -> shoal.types.v1.RoutineLoad.JobPropertiesEntry
+	11, // 9: shoal.types.v1.RoutineLoad.load_columns:type_name -> shoal.types.v1.LoadColumn
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_types_v1_types_proto_init() }
@@ -1257,14 +1324,14 @@ func file_types_v1_types_proto_init() {
 	if File_types_v1_types_proto != nil {
 		return
 	}
-	file_types_v1_types_proto_msgTypes[5].OneofWrappers = []any{}
+	file_types_v1_types_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_types_v1_types_proto_rawDesc), len(file_types_v1_types_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
