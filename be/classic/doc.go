@@ -24,6 +24,9 @@
 //     was read is handed out as expired if the job allows for it; otherwise, and
 //     where the log ends below the position, the partition stands still with
 //     *OutOfRangeError until the task ends.
+//   - A partition may be bounded to some offsets (Start.Only), as for a task that
+//     repairs. The position then passes over all others, and the reader ends when
+//     every partition has handed out what it should, or cannot go on.
 //
 // The partitions take turns, those that gave something last, so that a busy one
 // starves no other. One that failed rests for a time that doubles up to two

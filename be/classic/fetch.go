@@ -223,7 +223,7 @@ func (r *Reader) decode(p *partition) {
 	// A broker tells an end that it looked up before it read.
 	if next > p.end {
 		next = p.end
-		n, _ := slices.BinarySearchFunc(records, next, func(r *source.Record, offset int64) int { return int(r.Offset - offset) })
+		n, _ := slices.BinarySearchFunc(records, next, byOffset)
 		records = records[:n]
 	}
 	if next == p.position {

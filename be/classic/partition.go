@@ -1,6 +1,9 @@
 package classic
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,7 +24,8 @@ type partition struct {
 	epoch    int32 // the leader's
 	end      int64 // what may be read lies below, as last told
 	rest     backoff.Backoff
-	stuck    error // why it stands still until the task ends
+	stuck    error       // why it stands still until the task ends
+	only     offsets.Set // what is read of it; nil for all from the position on
 
 	// In hand, from position on: an answer that is not decoded yet, or a run.
 	answer *kmsg.FetchResponseTopicPartition
@@ -42,14 +46,53 @@ func (p *partition) inHand() bool { return p.answer != nil || p.hasRun() }
 
 // behind tells whether more is there already.
 func (p *partition) behind() bool {
-	return p.stuck == nil && !p.rest.Resting() && (p.inHand() || p.position < p.end)
+	return p.due() && (p.inHand() || p.position < p.end)
 }
 
 // drained tells whether all was handed out that is there.
 func (p *partition) drained() bool { return p.end != unknown && p.position >= p.end && !p.inHand() }
 
 // due tells whether its leader may be asked.
-func (p *partition) due() bool { return p.stuck == nil && !p.rest.Resting() }
+func (p *partition) due() bool { return !p.finished() && p.stuck == nil && !p.rest.Resting() }
+
+// mostFailures in a row end the reading of a partition that is bounded: others
+// wait for that, and it is tried again by another task.
+const mostFailures = 10
+
+// finished tells whether no more of p is to be read. What is not bounded never
+// is.
+func (p *partition) finished() bool {
+	return p.only != nil && (p.position >= beyond || p.stuck != nil || p.rest.Failures >= mostFailures)
+}
+
+// beyond is a position above all offsets.
+const beyond = math.MaxInt64
+
+// pass moves on to the next offset that is to be read, if p is bounded.
+func (p *partition) pass() {
+	if p.only == nil || p.only.Contains(p.position) {
+		return
+	}
+	left := p.only.Above(p.position)
+	p.position = beyond
+	if len(left) > 0 {
+		p.position = left[0].First
+	}
+	n, _ := slices.BinarySearchFunc(p.run.records, p.position, byOffset)
+	p.run.records = p.run.records[n:]
+}
+
+// byOffset finds a record.
+func byOffset(r *source.Record, offset int64) int { return cmp.Compare(r.Offset, offset) }
+
+// bound is one above the last offset that may be handed out with the one at the
+// position.
+func (p *partition) bound() int64 {
+	if p.only == nil {
+		return beyond
+	}
+	return p.only.Above(p.position)[0].Last + 1
+}
 
 // mostVoids is how many runs of voids are handed out of a partition at a time:
 // each of them travels through the log.
@@ -58,8 +101,10 @@ const mostVoids = 10_000
 // take hands out the next part of the run: up to n records, both limits being
 // above zero.
 func (p *partition) take(n int, bytes int64) source.Partition {
-	all := p.run.records
-	taken, next := 0, p.run.next
+	bound := min(p.run.next, p.bound())
+	within, _ := slices.BinarySearchFunc(p.run.records, bound, byOffset)
+	all := p.run.records[:within]
+	taken, next := 0, bound
 	for voids := 0; taken < len(all) && taken < n && bytes > 0 && voids < mostVoids; taken++ {
 		bytes -= source.Size(all[taken : taken+1])
 		if taken > 0 && all[taken-1].Offset+1 < all[taken].Offset {
@@ -77,7 +122,8 @@ func (p *partition) take(n int, bytes int64) source.Partition {
 	} else {
 		out.Gaps = void
 	}
-	p.position, p.run.records = next, all[taken:]
+	p.position, p.run.records = next, p.run.records[taken:]
+	p.pass()
 	return out
 }
 
@@ -100,6 +146,7 @@ func without(r offsets.Range, records []*source.Record) (void offsets.Set) {
 func (p *partition) rewind(to int64) {
 	if to < p.position {
 		p.position, p.answer, p.run = to, nil, run{}
+		p.pass()
 	}
 }
 

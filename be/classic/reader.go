@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"shoal/be/source"
+	"shoal/internal/offsets"
 )
 
 // Config says what a Reader reads.
@@ -33,6 +34,9 @@ type Config struct {
 type Start struct {
 	source.PartitionID
 	Offset int64
+	// Only bounds what is read, if it is not nil: these offsets at or above
+	// Offset, and then no more.
+	Only offsets.Set
 }
 
 // maxRead bounds an answer in memory: what is asked for plus one batch of the
@@ -63,7 +67,9 @@ func New(cfg Config) *Reader {
 	r := &Reader{cfg: cfg, turn: -1, decompressor: kgo.DefaultDecompressor()}
 	for _, s := range cfg.Starts {
 		r.assigned = append(r.assigned, s.PartitionID)
-		r.parts = append(r.parts, &partition{PartitionID: s.PartitionID, position: s.Offset, broker: unknown, end: unknown})
+		p := &partition{PartitionID: s.PartitionID, position: s.Offset, only: s.Only, broker: unknown, end: unknown}
+		p.pass()
+		r.parts = append(r.parts, p)
 	}
 	return r
 }
@@ -84,7 +90,7 @@ func (r *Reader) Assigned() []source.PartitionID { return r.assigned }
 func (r *Reader) Fetch(ctx context.Context, limits source.Limits) (source.Fetch, error) {
 	deadline := time.Now().Add(limits.MaxWait)
 	f := r.handOut(limits)
-	for len(f.Partitions) == 0 && ctx.Err() == nil {
+	for f.End = r.finished(); len(f.Partitions) == 0 && !f.End && ctx.Err() == nil; f.End = r.finished() {
 		r.ask(ctx, limits.MaxWait, deadline)
 		f = r.handOut(limits)
 		if !time.Now().Before(deadline) {
@@ -94,6 +100,12 @@ func (r *Reader) Fetch(ctx context.Context, limits source.Limits) (source.Fetch,
 	f.Partitions = append(f.Partitions, r.troubles()...)
 	f.More = slices.ContainsFunc(r.parts, (*partition).behind)
 	return f, ctx.Err()
+}
+
+// finished tells whether nothing will come any more: all that was asked for was
+// handed out, or could not be read.
+func (r *Reader) finished() bool {
+	return !slices.ContainsFunc(r.parts, func(p *partition) bool { return !p.finished() })
 }
 
 // handOut takes from what is in hand, up to the limits.

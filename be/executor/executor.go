@@ -1,5 +1,6 @@
-// Package executor runs a backend's tasks on a fixed number of slots, and keeps
-// them as the leading frontend wants them.
+// Package executor runs a backend's tasks on a fixed number of slots, and one
+// more that repair tasks have to themselves, and keeps them as the leading
+// frontend wants them.
 //
 // It reconciles by level, not by edge (design: "FE and BE are reconciled"):
 // each heartbeat carries the complete list of (task, epoch) that should run
@@ -49,9 +50,13 @@ type Task interface {
 	Status() *backendv1.TaskStatus
 }
 
+// repairSlots are what repair tasks have to themselves: they must not wait for
+// tasks that never end.
+const repairSlots = 1
+
 // Config is what an Executor needs.
 type Config struct {
-	Slots int
+	Slots int // without those for repair tasks
 	// Start makes a task ready to run.
 	Start  func(spec *backendv1.TaskSpec) (Task, error)
 	Logger *slog.Logger
@@ -63,6 +68,7 @@ type taskRef struct{ id, epoch uint64 }
 type run struct {
 	task   Task
 	cancel context.CancelFunc
+	repair bool
 	done   bool
 }
 
@@ -137,21 +143,23 @@ func (e *Executor) Submit(leader *backendv1.Leadership, spec *backendv1.TaskSpec
 		return ErrDraining
 	case e.runs[ref] != nil || e.latestEpoch[ref.id] > ref.epoch:
 		return ErrOldEpoch
-	case e.runningLocked() >= e.cfg.Slots:
-		return fmt.Errorf("%w: all %d are taken", ErrNoSlot, e.cfg.Slots)
+	}
+	repair := len(spec.Repair) > 0
+	if slots := e.slots(repair); e.runningLocked(repair) >= slots {
+		return fmt.Errorf("%w: all %d are taken", ErrNoSlot, slots)
 	}
 	task, err := e.cfg.Start(spec)
 	if err != nil {
 		return fmt.Errorf("task %d of job %d: %w", spec.TaskId, spec.JobId, err)
 	}
 	e.cancelOlderLocked(ref)
-	e.startLocked(ref, task)
+	e.startLocked(ref, task, repair)
 	return nil
 }
 
-func (e *Executor) startLocked(ref taskRef, task Task) {
+func (e *Executor) startLocked(ref taskRef, task Task, repair bool) {
 	ctx, cancel := context.WithCancel(e.base)
-	r := &run{task: task, cancel: cancel}
+	r := &run{task: task, cancel: cancel, repair: repair}
 	e.runs[ref] = r
 	e.latestEpoch[ref.id] = ref.epoch
 	e.tasks.Go(func() {
@@ -175,10 +183,19 @@ func (e *Executor) cancelOlderLocked(ref taskRef) {
 	}
 }
 
-func (e *Executor) runningLocked() int {
+// slots is how many repair tasks, or others, may run.
+func (e *Executor) slots(repair bool) int {
+	if repair {
+		return repairSlots
+	}
+	return e.cfg.Slots
+}
+
+// runningLocked is how many repair tasks, or others, run.
+func (e *Executor) runningLocked(repair bool) int {
 	n := 0
 	for _, r := range e.runs {
-		if !r.done {
+		if !r.done && r.repair == repair {
 			n++
 		}
 	}

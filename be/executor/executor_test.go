@@ -13,6 +13,7 @@ import (
 
 	"shoal/be/executor"
 	backendv1 "shoal/proto/backend/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // TestMain has one processor for all: timers of a bubble that fire on two at
@@ -201,6 +202,25 @@ func TestDrainTakesNoMore(t *testing.T) {
 		}
 		if err := b.Submit(term(1), spec(8, 1)); !errors.Is(err, executor.ErrDraining) {
 			t.Errorf("Submit while draining = %v", err)
+		}
+	})
+}
+
+// Repair tasks neither wait for the others' slots nor take them.
+func TestRepairSlot(t *testing.T) {
+	repair := func(id uint64) *backendv1.TaskSpec {
+		return &backendv1.TaskSpec{TaskId: id, Epoch: 1, Repair: []*typesv1.PartitionRanges{{}}}
+	}
+	run(t, func(t *testing.T, b *bench) {
+		for _, s := range []*backendv1.TaskSpec{spec(7, 1), repair(9), spec(8, 1)} {
+			if err := b.Submit(term(1), s); err != nil {
+				t.Fatalf("task %d: %v", s.TaskId, err)
+			}
+		}
+		for _, s := range []*backendv1.TaskSpec{spec(10, 1), repair(11)} {
+			if err := b.Submit(term(1), s); !errors.Is(err, executor.ErrNoSlot) {
+				t.Errorf("task %d: %v", s.TaskId, err)
+			}
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"shoal/be/share"
 	"shoal/be/source"
 	"shoal/be/task"
+	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
 	typesv1 "shoal/proto/types/v1"
 )
@@ -28,7 +29,8 @@ func openReading(spec *backendv1.TaskSpec, logger *slog.Logger) (reading, error)
 	load := spec.Load
 	place := client.Place{Brokers: load.Brokers, Properties: load.CustomProperties, Files: spec.Files}
 	id := fmt.Sprintf("shoal-%d-%d-%d", spec.JobId, spec.TaskId, spec.Epoch)
-	if load.Mode == typesv1.RoutineLoad_MODE_SHARE_GROUP {
+	repairs := len(spec.Repair) > 0
+	if load.Mode == typesv1.RoutineLoad_MODE_SHARE_GROUP && !repairs {
 		cl, err := client.New(place, id, share.ClientOptions()...)
 		if err != nil {
 			return reading{}, err
@@ -37,6 +39,9 @@ func openReading(spec *backendv1.TaskSpec, logger *slog.Logger) (reading, error)
 		return reading{source: member, client: cl, beat: member.Run}, nil
 	}
 	starts, err := classicStarts(spec.Partitions)
+	if repairs {
+		starts, err = repairStarts(spec.Repair)
+	}
 	if err != nil {
 		return reading{}, err
 	}
@@ -45,8 +50,25 @@ func openReading(spec *backendv1.TaskSpec, logger *slog.Logger) (reading, error)
 		return reading{}, err
 	}
 	reader := classic.New(classic.Config{Client: cl, Topic: load.Topic, Starts: starts,
-		Uncommitted: load.ReadUncommitted, SkipExpired: load.SkipExpired, ID: id, Logger: logger.With("job_id", spec.JobId, "task_id", spec.TaskId)})
+		Uncommitted: load.ReadUncommitted, SkipExpired: load.SkipExpired || repairs, ID: id, Logger: logger.With("job_id", spec.JobId, "task_id", spec.TaskId)})
 	return reading{source: reader, client: cl, beat: func(context.Context) error { return nil }}, nil
+}
+
+// repairStarts is what a repair task reads.
+func repairStarts(partitions []*typesv1.PartitionRanges) ([]classic.Start, error) {
+	starts := make([]classic.Start, len(partitions))
+	for i, p := range partitions {
+		id, err := topicID(p.TopicId)
+		if err != nil {
+			return nil, err
+		}
+		only := make([]offsets.Range, len(p.Ranges))
+		for j, r := range p.Ranges {
+			only[j] = offsets.Range{First: r.First, Last: r.Last}
+		}
+		starts[i] = classic.Start{PartitionID: source.PartitionID{TopicID: id, Partition: p.Partition}, Only: offsets.Of(only...)}
+	}
+	return starts, nil
 }
 
 // classicStarts is where to begin to read.

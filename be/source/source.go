@@ -79,6 +79,8 @@ type Fetch struct {
 	// earlier fetch acquired: their leader moved, or the session with it broke.
 	// Others may have those records already. What this fetch brought is held.
 	Lost []PartitionID
+	// End tells that nothing will come any more unless something is released.
+	End bool
 	// More tells that there is more already, where the source knows.
 	More bool
 }

@@ -22,6 +22,7 @@ type batch struct {
 	// acquired is when the first lock began, lockedUntil when the first of them
 	// ends, renewed when they were renewed last; all zero without locks.
 	acquired, lockedUntil, renewed time.Time
+	end                            bool // nothing will come any more
 }
 
 func (b *batch) empty() bool { return len(b.parts) == 0 }
@@ -62,6 +63,7 @@ func (b *batch) offsets() int64 {
 // delivered again replaces its first copy, which a leader that died had handed
 // out.
 func (b *batch) add(f source.Fetch, lock time.Duration, now time.Time) {
+	b.end = f.End
 	for _, id := range f.Lost {
 		b.lose(id)
 	}

@@ -23,7 +23,8 @@
 // A classic source locks nothing. There Doris's task time-out takes the place of
 // the lock in these limits, what is released is read again by the task itself,
 // and a txn goes on for as long as there is more, since nothing has to be
-// acknowledged first.
+// acknowledged first. So it does for a task that repairs, in share mode: its
+// source reads given offsets by plain fetches, and ends with them.
 //
 // The goroutine that calls Run owns the source. The pipe and CommitTxn run in
 // one child at a time, which Run waits for while it renews the locks; it never

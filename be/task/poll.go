@@ -73,12 +73,16 @@ func (t *Task) poll(ctx context.Context) *batch {
 func (t *Task) adapt(f source.Fetch, b *batch) {
 	switch n := f.Records(); {
 	case n == 0:
-	case b.fragments() > maxFragments:
+	case t.scattered(b):
 		t.fetch = max(1, n/2)
 	default:
 		t.fetch = min(2*t.fetch, mostFetch)
 	}
 }
+
+// scattered tells whether b is in too many pieces for the ledger. What is read
+// without locks lies at the settled offset or fills holes, and makes no ranges.
+func (t *Task) scattered(b *batch) bool { return !t.classic() && b.fragments() > maxFragments }
 
 // most is how long a txn gathers at most.
 func (t *Task) most() time.Duration {
@@ -92,7 +96,7 @@ func (t *Task) linger() time.Duration {
 // gathersOn decides after fetch f whether to make another.
 func (t *Task) gathersOn(b *batch, f source.Fetch, now time.Time) bool {
 	switch {
-	case b.records >= t.rows || b.bytes >= t.maxBytes() || b.fragments() > maxFragments || b.runs() > maxRuns:
+	case f.End || b.records >= t.rows || b.bytes >= t.maxBytes() || t.scattered(b) || b.runs() > maxRuns:
 		return false
 	case !b.large() && now.Before(b.acquired.Add(t.linger())):
 		return true

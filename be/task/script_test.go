@@ -114,10 +114,14 @@ func play(t *testing.T, d *datadriven.TestData) string {
 	if w.classic = args["mode"] == "classic"; w.classic {
 		mode = typesv1.RoutineLoad_MODE_CLASSIC
 	}
+	var repair []*typesv1.PartitionRanges
+	if args["mode"] == "repair" {
+		w.classic, repair = true, []*typesv1.PartitionRanges{{TopicId: topic[:]}}
+	}
 	tk := task.New(task.Config{
 		Spec: &backendv1.TaskSpec{
 			JobId: 1, TaskId: 2, Epoch: 3, Incarnation: 1, Generation: 1, TableId: 4,
-			LockDurationMs: w.lock.Milliseconds(),
+			LockDurationMs: w.lock.Milliseconds(), Repair: repair,
 			Load: &typesv1.RoutineLoad{
 				Mode: mode, MaxBatchRows: w.number(args["rows"]), MaxBatchSize: w.number(args["bytes"]),
 				MaxBatchIntervalS: int64(w.duration(args["interval"]).Seconds()), ShareLingerMs: w.duration(args["linger"]).Milliseconds(),
@@ -230,7 +234,7 @@ func (w *world) Fetch(ctx context.Context, limits source.Limits) (f source.Fetch
 			f.LockedUntil, f.Lock = time.Now().Add(w.lock), w.lock
 		}
 	}
-	f.More = d.args["more"] != ""
+	f.More, f.End = d.args["more"] != "", d.args["end"] != ""
 	if s := d.args["stuck"]; s != "" {
 		id, why, _ := strings.Cut(s, ":")
 		w.stuck = append(w.stuck, source.Partition{TopicID: topic, Partition: int32(w.number(id)), Err: fmt.Errorf("%w: %s", errStuck, why)})

@@ -155,16 +155,19 @@ func New(cfg Config) *Task {
 	return t
 }
 
-// classic tells whether the partitions are the task's own.
-func (t *Task) classic() bool { return t.cfg.Spec.Load.Mode == typesv1.RoutineLoad_MODE_CLASSIC }
+// classic tells whether the source locks nothing: the partitions are the
+// task's own, or it repairs.
+func (t *Task) classic() bool {
+	return t.cfg.Spec.Load.Mode == typesv1.RoutineLoad_MODE_CLASSIC || len(t.cfg.Spec.Repair) > 0
+}
 
 // timeout is how long a task of Doris may take for one txn.
 func timeout(load *typesv1.RoutineLoad) time.Duration {
 	return max(10*time.Duration(load.MaxBatchIntervalS)*time.Second, time.Minute)
 }
 
-// Run loads until ctx ends (it then returns nil) or until the frontend ended
-// the epoch (*Ended). The source is closed when it returns.
+// Run loads until ctx ends or nothing will come any more (it then returns nil),
+// or until the frontend ended the epoch (*Ended). The source is closed when it returns.
 func (t *Task) Run(ctx context.Context) error {
 	defer t.close(ctx)
 	pause := backOffFirst
@@ -173,10 +176,11 @@ func (t *Task) Run(ctx context.Context) error {
 		err := t.load(ctx, b)
 		var ended *Ended
 		switch {
-		case err == nil:
-			if b.acquired.IsZero() {
-				continue
+		case err == nil && b.acquired.IsZero():
+			if b.end {
+				return nil
 			}
+		case err == nil:
 			pause = backOffFirst
 		case errors.As(err, &ended):
 			t.cfg.Logger.Info("task ended by the frontend", "outcome", ended.Outcome, "reason", ended.Reason)
