@@ -242,32 +242,3 @@ func TestCommitSlowerThanLock(t *testing.T) {
 	})
 	l.checkLedger()
 }
-
-// TestMeddledOffsets: somebody moves the group's offsets forward with Kafka's own
-// tool. The job pauses and names what will not come again.
-func TestMeddledOffsets(t *testing.T) {
-	broker := testkafka.Shared(t)
-	fe, bes := startCluster(t, 1)
-	l := setUp(t, fe.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "2"}})
-	client := l.client()
-	l.produce(client, 0, row(0, 0), row(1, 0))
-	l.waitRows(2)
-	bes[0].Kill()
-	l.produce(client, 0, row(2, 0), row(3, 0), row(4, 0))
-	group := l.group()
-	cluster.Eventually(t, limit, func() error {
-		out, err := broker.TryTool("org.apache.kafka.tools.consumer.group.ShareGroupCommand", "--reset-offsets", "--to-latest", "--execute", "--group", group, "--topic", l.topic)
-		if err != nil || !strings.Contains(out, l.topic) {
-			return fmt.Errorf("resetting the group: %w\n%s", err, out)
-		}
-		return nil
-	})
-	bes[0].Run()
-	status := l.waitState("PAUSED")
-	if reason := status["ReasonOfStateChanged"]; !strings.Contains(reason, "2-4") || !strings.Contains(reason, l.topic) {
-		t.Errorf("reason %q, want the topic and the range 2-4", reason)
-	}
-	l.exec("RESUME ROUTINE LOAD FOR " + l.table) // pins at the settled offset
-	l.waitRows(5)
-	l.checkIDs(5)
-}

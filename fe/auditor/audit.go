@@ -60,7 +60,7 @@ type Probe struct {
 // An Audit is what the auditor remembers of one job from look to look. It is
 // used by one goroutine at a time.
 type Audit struct {
-	held      map[ledger.Key]sighting
+	lost      map[ledger.Key]time.Time // since when the group is known to have given up records
 	truncated map[ledger.Key]time.Time
 	progress  map[ledger.Key]progress
 	standing  map[ledger.Key]*standing
@@ -69,12 +69,6 @@ type Audit struct {
 	replaced  time.Time            // the topic id of the ledgers was first missed; zero while it is there
 	forgotten uint64               // remembered voids were dropped up to this log index
 	forgetAt  time.Time
-}
-
-// sighting is records that nobody will deliver, and since when they are known.
-type sighting struct {
-	since time.Time
-	set   offsets.Set
 }
 
 // progress is how far a partition was at a time.
@@ -86,7 +80,7 @@ type progress struct {
 // New is an audit that remembers nothing.
 func New() *Audit {
 	return &Audit{
-		held:      make(map[ledger.Key]sighting),
+		lost:      make(map[ledger.Key]time.Time),
 		truncated: make(map[ledger.Key]time.Time),
 		progress:  make(map[ledger.Key]progress),
 		standing:  make(map[ledger.Key]*standing),
@@ -229,9 +223,9 @@ func (a *Audit) examine(in Input, l ledger.View, p kafka.Partition) (Probe, bool
 		ask = ask.Union(unsettled(l, p.StableEnd))
 	}
 	if len(sure) == 0 {
-		delete(a.held, l.Key)
+		delete(a.lost, l.Key)
 	}
-	ask = chunk(ask)
+	ask = chunk(ask, maxProbeRanges, maxProbeOffsets)
 	return Probe{Key: l.Key, Ask: ask, Sure: sure.Intersect(ask), Settled: settledSet(l)}, len(ask) > 0
 }
 
@@ -284,19 +278,4 @@ func top(l ledger.View) int64 {
 		return l.Ranges[n-1].Last + 1
 	}
 	return l.Settled
-}
-
-// chunk is the lowest part of s that one probe reads.
-func chunk(s offsets.Set) offsets.Set {
-	var out offsets.Set
-	left := int64(maxProbeOffsets)
-	for _, r := range s {
-		if left == 0 || len(out) == maxProbeRanges {
-			break
-		}
-		r.Last = min(r.Last, r.First+left-1)
-		left -= r.Count()
-		out = append(out, r)
-	}
-	return out
 }

@@ -198,12 +198,16 @@ func (a *Auditor) round(ctx context.Context, audit *Audit, jobID uint64) (live, 
 		return true, false
 	}
 	tasks := a.backends.Tasks(jobID)
-	plan := audit.Plan(Input{Now: time.Now(), Job: job, Before: before, After: after, View: view, Tasks: tasks})
+	in := Input{Now: time.Now(), Job: job, Before: before, After: after, View: view, Tasks: tasks}
+	plan := audit.Plan(in)
 	for _, command := range plan.Commands {
 		a.propose(ctx, command)
 	}
 	for _, probe := range plan.Probes {
 		again = a.probe(ctx, audit, job, view, probe) || again
+	}
+	if command := audit.Repair(in); command != nil {
+		a.propose(ctx, command)
 	}
 	if command := audit.Forget(job, after, tasks, time.Now()); command != nil {
 		a.propose(ctx, command)

@@ -13,8 +13,8 @@ import (
 )
 
 // Judge says what follows from the answer to a probe: void and expired offsets
-// are settled where they adjoin what is settled; records that nobody will
-// deliver pause the job, once a later look saw them too.
+// are settled where they adjoin what is settled; records that the group will
+// not deliver again are noted, for Repair.
 func (a *Audit) Judge(job *raftlogv1.Job, probe Probe, answer *backendv1.ProbeResponse, now time.Time) []*raftlogv1.Command {
 	var commands []*raftlogv1.Command
 	void := ranges(answer.Void).Intersect(probe.Ask)
@@ -27,10 +27,10 @@ func (a *Audit) Judge(job *raftlogv1.Job, probe Probe, answer *backendv1.ProbeRe
 		settle.add(probe.Key, void, expired)
 		commands = append(commands, settle.command(now))
 	}
-	if confirmed := a.confirm(probe.Key, held, now); len(confirmed) > 0 {
-		commands = append(commands, pause(job, now, fmt.Sprintf(
-			"topic '%s', partition %d: offsets %s hold records that are not loaded, and share group '%s' will not deliver them again: its start offset was moved past them, or they reached the delivery limit. RESUME ROUTINE LOAD reads them again",
-			job.Load.Topic, probe.Partition, shorten(confirmed), job.Load.GroupId)))
+	if _, seen := a.lost[probe.Key]; len(held) == 0 {
+		delete(a.lost, probe.Key)
+	} else if !seen {
+		a.lost[probe.Key] = now
 	}
 	return commands
 }
@@ -47,24 +47,6 @@ func adjoining(gone, settled offsets.Set) offsets.Set {
 		}
 	}
 	return gone.Intersect(out)
-}
-
-// confirm is the part of held that was seen confirmAfter ago as well.
-func (a *Audit) confirm(key ledger.Key, held offsets.Set, now time.Time) offsets.Set {
-	seen, ok := a.held[key]
-	still := seen.set.Intersect(held)
-	switch {
-	case len(held) == 0:
-		delete(a.held, key)
-	case !ok || len(still) == 0:
-		a.held[key] = sighting{since: now, set: held}
-	case now.Sub(seen.since) >= confirmAfter:
-		delete(a.held, key)
-		return still
-	default:
-		a.held[key] = sighting{since: seen.since, set: still}
-	}
-	return nil
 }
 
 // shorten names a few ranges of many.

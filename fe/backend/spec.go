@@ -10,6 +10,7 @@ import (
 	"shoal/fe/state/cow"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // Spec is all that a task needs to run, from the replicated state, its
@@ -30,7 +31,7 @@ func Spec(s *state.State, backendID uint64, ref *backendv1.TaskRef) *backendv1.T
 		spec := &backendv1.TaskSpec{
 			JobId: job.Id, TaskId: task.Id, Epoch: task.Epoch, Incarnation: s.ClusterInfo().GetIncarnation(),
 			JobName: job.Name, DbName: job.DatabaseName, Load: job.Load, Generation: job.Generation,
-			LockDurationMs: job.LockDurationMs, MemberId: task.MemberId, Partitions: begin(s, job, task),
+			LockDurationMs: job.LockDurationMs, MemberId: task.MemberId, Partitions: begin(s, job, task), Repair: unsettled(s, job, task),
 		}
 		if task.LastEpoch == task.Epoch {
 			spec.LastNumber = task.LastNumber
@@ -56,6 +57,21 @@ func begin(s *state.State, job *raftlogv1.Job, task *raftlogv1.Task) []*backendv
 		}
 	}
 	return starts
+}
+
+// unsettled is what of the offsets that a task repairs is left to read. All
+// its partitions are in it, so that it is known for a repair task.
+func unsettled(s *state.State, job *raftlogv1.Job, task *raftlogv1.Task) []*typesv1.PartitionRanges {
+	left := make([]*typesv1.PartitionRanges, len(task.Repair))
+	for i, r := range task.Repair {
+		left[i] = &typesv1.PartitionRanges{TopicId: r.TopicId, Partition: r.Partition}
+		for _, l := range s.Ledgers(job.Id) {
+			if l.Partition == r.Partition && slices.Equal(r.TopicId, l.TopicID[:]) {
+				left[i].Ranges = l.UnsettledOf(r.Ranges)
+			}
+		}
+	}
+	return left
 }
 
 // addTables adds what the task may write; false if that is gone.

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"shoal/fe/loaddef"
+	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
 	"shoal/internal/clientprops"
+	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -185,6 +187,17 @@ func taskSource(job *raftlogv1.Job, ledgers []ledger.View, task *raftlogv1.Task,
 			}
 		}
 		return object(next)
+	}
+	if jobs.Repairs(task) {
+		repairs := make(partitionMap[string])
+		for _, p := range task.Repair {
+			var left offsets.Set
+			for _, r := range p.Ranges {
+				left = append(left, offsets.Range{First: r.First, Last: r.Last})
+			}
+			repairs[p.Partition] = left.String()
+		}
+		return object(repairs)
 	}
 	return object(struct {
 		Group    string `json:"group.id"`

@@ -72,7 +72,7 @@ func (m *Manager) lookAt(job *raftlogv1.Job, zone *time.Location) look {
 	m.cfg.Store.View(func(st *state.State) {
 		l.ledgers, l.errors = st.Ledgers(job.Id), st.ErrorRowsets(job.Id)
 		for _, other := range st.Jobs() {
-			for _, t := range other.Tasks {
+			for _, t := range jobs.Loaders(other) {
 				if t.BackendId != 0 {
 					taken++
 				}
@@ -310,7 +310,7 @@ func (l look) ledgerRow(v ledger.View) []result.Cell {
 		}
 	}
 	cells := row(number(int64(v.Partition)), kafka.TopicID(v.TopicID).String(), number(v.Start), number(v.Settled), spso, end,
-		number(inFlight), lag, number(v.Loaded), number(v.Void), number(v.Expired), "0", number(v.Conflicts), number(int64(len(v.Ranges))), text)
+		number(inFlight), lag, number(v.Loaded), number(v.Void), number(v.Expired), number(v.Repaired), number(v.Conflicts), number(int64(len(v.Ranges))), text)
 	if !isShare(l.job.Load) {
 		cells[4] = nil
 	}

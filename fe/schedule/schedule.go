@@ -16,15 +16,19 @@
 // A task is moved only when it cannot run where it is: its backend is gone or
 // has fewer slots than tasks, or the task ended by itself. Nothing is moved to
 // level the load, since each move gives back records and costs them a delivery.
-// The one exception: tasks do not end, so a job that finds all slots taken gets
+// The one exception: those tasks do not end, so a job that finds all slots taken gets
 // that of a task of the job with the most, or it would wait for ever. Planning
 // again without a change gives nothing.
+//
+// Repair tasks (repair.go), which the auditor makes, have a slot of their own on
+// each backend, and are removed once they have ended.
 package schedule
 
 import (
 	"cmp"
 	"slices"
 
+	"shoal/fe/state/jobs"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -147,6 +151,7 @@ func Make(in Input) Plan {
 	poorestFirst := slices.SortedStableFunc(slices.Values(drafts), func(a, b *draft) int { return cmp.Compare(len(a.kept), len(b.kept)) })
 	for p.placeRound(poorestFirst) {
 	}
+	p.repair(drafts)
 	for _, d := range drafts {
 		p.finish(d)
 	}
@@ -194,7 +199,7 @@ type draft struct {
 // review finds what a job's tasks need.
 func (p *planner) review(job Job) *draft {
 	d := &draft{job: job, change: raftlogv1.ScheduleTasks{JobId: job.Id}}
-	tasks := slices.Clone(job.Tasks)
+	tasks := jobs.Loaders(job.Job)
 	limit, known := Limit(job)
 	if classic(job.Job) && !known {
 		for _, task := range tasks {
@@ -268,11 +273,11 @@ func Limit(job Job) (limit int, known bool) {
 	if limit == 0 {
 		limit = 2 * partitions
 		if len(job.Partitions) == 0 {
-			limit = max(limit, len(job.Tasks))
+			limit = max(limit, len(jobs.Loaders(job.Job)))
 		}
 	}
 	if limit == 0 {
-		return len(job.Tasks), false
+		return len(jobs.Loaders(job.Job)), false
 	}
 	if job.MaxMembers > 0 {
 		limit = min(limit, job.MaxMembers)

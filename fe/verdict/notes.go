@@ -7,6 +7,8 @@ import (
 	"shoal/fe/auditor"
 	"shoal/fe/kafka"
 	"shoal/fe/schedule"
+	"shoal/fe/state/jobs"
+	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -77,7 +79,7 @@ func placementNotes(in *Input) (out []string) {
 
 // placed is how many tasks of a job are on a backend.
 func placed(job *raftlogv1.Job) (n int) {
-	for _, t := range job.Tasks {
+	for _, t := range jobs.Loaders(job) {
 		if t.BackendId != 0 {
 			n++
 		}
@@ -99,6 +101,29 @@ func ledgerNotes(in *Input) (out []string) {
 		}
 	}
 	return out
+}
+
+// repairNote tells of records that the share group gave up: those that are read
+// again now, by one of tasks, and those that were.
+func repairNote(in *Input, tasks []*backendv1.TaskStatus) (text string) {
+	if task := jobs.RepairTask(in.Job); task != nil {
+		var n int64
+		for _, p := range task.Repair {
+			for _, r := range p.Ranges {
+				n += r.Last - r.First + 1
+			}
+		}
+		text = fmt.Sprintf(" The share group will not deliver %s again, past its delivery limit or start offset: a repair task reads them.", count(int(n), "offset"))
+		for _, s := range current([]*raftlogv1.Task{task}, tasks) {
+			if s.Trouble != "" {
+				text += " It has trouble: " + strings.TrimSuffix(s.Trouble, ".") + "."
+			}
+		}
+	}
+	if in.Job.Repaired > 0 {
+		text += fmt.Sprintf(" Repair loaded %s that the share group had given up.", count(int(in.Job.Repaired), "record"))
+	}
+	return text
 }
 
 // openTransactions tells where records wait for their producer, which read

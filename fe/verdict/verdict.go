@@ -129,7 +129,8 @@ func Of(in Input) Verdict {
 		v.Text += letterNote(&in)
 		return *v
 	}
-	in.Tasks = current(in.Job, in.Tasks)
+	all := current(in.Job.Tasks, in.Tasks)
+	in.Tasks = current(jobs.Loaders(in.Job), all)
 	verdict := loading(&in)
 	for _, r := range rules {
 		if v := r(&in); v != nil {
@@ -137,7 +138,7 @@ func Of(in Input) Verdict {
 			break
 		}
 	}
-	verdict.Text += notes(&in) + letterNote(&in)
+	verdict.Text += notes(&in) + repairNote(&in, all) + letterNote(&in)
 	return *verdict
 }
 
@@ -147,9 +148,9 @@ func classic(job *raftlogv1.Job) bool {
 }
 
 // current keeps the statuses of tasks at their current epoch.
-func current(job *raftlogv1.Job, tasks []*backendv1.TaskStatus) []*backendv1.TaskStatus {
-	epochs := make(map[uint64]uint64, len(job.Tasks))
-	for _, t := range job.Tasks {
+func current(of []*raftlogv1.Task, tasks []*backendv1.TaskStatus) []*backendv1.TaskStatus {
+	epochs := make(map[uint64]uint64, len(of))
+	for _, t := range of {
 		epochs[t.Id] = t.Epoch
 	}
 	var out []*backendv1.TaskStatus
@@ -217,7 +218,7 @@ func pinningAgain(in *Input) *Verdict {
 
 // unplaced: no task of the job is on a backend.
 func unplaced(in *Input) *Verdict {
-	for _, t := range in.Job.Tasks {
+	for _, t := range jobs.Loaders(in.Job) {
 		if t.BackendId != 0 {
 			return nil
 		}
@@ -284,7 +285,7 @@ func notTaken(in *Input) *Verdict {
 	if len(in.Tasks) > 0 {
 		return nil
 	}
-	for _, t := range in.Job.Tasks {
+	for _, t := range jobs.Loaders(in.Job) {
 		if why := in.Refused[schedule.Ref{TaskID: t.Id, Epoch: t.Epoch}]; why != "" {
 			return &Verdict{NotTaken, Bad, fmt.Sprintf("Backend %d does not start task %d: %s.", t.BackendId, t.Id, why)}
 		}
@@ -306,9 +307,9 @@ func starting(in *Input) *Verdict {
 	if joined > 0 {
 		return nil
 	}
-	text := fmt.Sprintf("Tasks join the share group, %d of %d.", joined, len(in.Job.Tasks))
+	text := fmt.Sprintf("Tasks join the share group, %d of %d.", joined, len(jobs.Loaders(in.Job)))
 	if classic(in.Job) {
-		text = fmt.Sprintf("Tasks start, %d of %d.", joined, len(in.Job.Tasks))
+		text = fmt.Sprintf("Tasks start, %d of %d.", joined, len(jobs.Loaders(in.Job)))
 	}
 	if in.Now.Sub(time.UnixMilli(youngest)) > startingFor {
 		return &Verdict{Starting, Bad, fmt.Sprintf("%s They were placed %s ago.", text, in.Now.Sub(time.UnixMilli(youngest)).Round(time.Second))}

@@ -188,6 +188,11 @@ func TestOf(t *testing.T) {
 		{"resumed by itself", func(in *verdict.Input) {
 			in.Job.AutoResumes, in.Job.AutoResumedMs, in.Job.LastReason = 3, now.UnixMilli(), "column 'b' is gone."
 		}, verdict.Loading, verdict.OK, "Resumed by itself at 2026-11-30 12:00:00, which was try 3 in a row, from: column 'b' is gone."},
+		{"repairs", func(in *verdict.Input) {
+			in.Job.Tasks = append(in.Job.Tasks, &raftlogv1.Task{Id: 9, Epoch: 9, BackendId: 1, Repair: []*typesv1.PartitionRanges{{Ranges: []*typesv1.OffsetRange{{First: 3, Last: 5}}}}})
+			in.Tasks = append(in.Tasks, &backendv1.TaskStatus{Task: &backendv1.TaskRef{TaskId: 9, Epoch: 9}, Trouble: "no leader"})
+		}, verdict.Loading, verdict.OK, "The share group will not deliver 3 offsets again, past its delivery limit or start offset: a repair task reads them. It has trouble: no leader."},
+		{"has repaired", func(in *verdict.Input) { in.Job.Repaired = 1 }, verdict.Loading, verdict.OK, "Repair loaded 1 record that the share group had given up."},
 		{"classic, well", classic, verdict.Loading, verdict.OK, "with 2 tasks; lag 100."},
 		{"classic, settled above", func(in *verdict.Input) {
 			classic(in)

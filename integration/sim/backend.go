@@ -176,8 +176,11 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 
 // source is where the records of r come from.
 func (b *backend) source(r *running, spec *backendv1.TaskSpec) task.Source {
+	id := fmt.Sprintf("%s task %d epoch %d", b.name, spec.TaskId, spec.Epoch)
+	if len(spec.Repair) > 0 {
+		return b.s.cfg.Mutation.reader(newRepair(b.s, id, spec.Repair))
+	}
 	if spec.Load.Mode == typesv1.RoutineLoad_MODE_CLASSIC {
-		id := fmt.Sprintf("%s task %d epoch %d", b.name, spec.TaskId, spec.Epoch)
 		return b.s.cfg.Mutation.reader(newReader(b.s, id, spec.Partitions))
 	}
 	r.member = newMember(b.s, spec.MemberId)

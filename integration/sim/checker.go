@@ -73,14 +73,17 @@ func (c *checker) applied() {
 	}
 	rows := c.visible("S1: offset %d:%d is in two visible rowsets", f.rowsets())
 	bad := c.visible("S1: offset %d:%d is in two visible error rowsets", c.errorRowsets())
-	var loaded, void, expired int64
+	var loaded, void, expired, repaired int64
 	for _, v := range f.state.Ledgers(f.jobID) {
 		p := int(v.Partition)
 		c.settledTruly(p, offsets.Of(offsets.Range{First: v.Start, Last: v.Settled - 1}).Union(v.Ranges), rows[p].Union(bad[p]))
 		c.stats.Ranges = max(c.stats.Ranges, len(v.Ranges))
-		loaded, void, expired = loaded+v.Loaded, void+v.Void, expired+v.Expired
+		loaded, void, expired, repaired = loaded+v.Loaded, void+v.Void, expired+v.Expired, repaired+v.Repaired
 	}
-	c.stats.Voids, c.stats.Expired = int(void), int(expired)
+	c.stats.Voids, c.stats.Expired, c.stats.Repaired = int(void), int(expired), int(repaired)
+	if got := f.job().Repaired; got != repaired {
+		c.fail("S2: the job counts %d repaired records, its ledgers %d", got, repaired)
+	}
 	counters := f.job().Counters
 	if got := counters.GetLoadedRows() + counters.GetErrorRows() + counters.GetUnselectedRows(); got != loaded {
 		c.fail("S2: %d rows are counted, %d offsets loaded", got, loaded)

@@ -12,7 +12,8 @@
 //
 // A seed draws a universe: sizes, fault rates and every choice made in it. For
 // a while processes die, messages are lost, late or repeated, leaders move,
-// locks run out, writes stall, jobs pause and change their mode, logs are cut off and compacted. Then
+// locks run out, writes stall, jobs pause and change their mode, logs are cut off and compacted,
+// somebody else rejects records or moves the group's offsets. Then
 // all is calm, and everything must settle. After each step these hold:
 //
 //   - S1: no offset is in two visible rowsets.

@@ -56,6 +56,8 @@ const (
 	SlowWrites
 	Freeze
 	ChangeMode
+	Reject
+	SkipAhead
 	faults // how many there are
 )
 
@@ -86,6 +88,10 @@ func (s *Sim) happen(f Fault) {
 		s.freeze()
 	case ChangeMode:
 		s.changeMode()
+	case Reject:
+		s.reject()
+	case SkipAhead:
+		s.skipAhead()
 	}
 }
 
@@ -173,6 +179,29 @@ func (s *Sim) changeMode() {
 		s.fe.pause(onAWhim)
 		s.fe.alterMode()
 	}
+}
+
+// reject is a foreign member of the group, which rejects what it gets.
+func (s *Sim) reject() {
+	const stranger = "stranger"
+	p := s.w.rng.IntN(len(s.broker.parts))
+	share := s.broker.parts[p].share
+	for _, g := range share.acquire(stranger, 1+s.w.rng.IntN(20), s.w.now) {
+		share.acknowledge(stranger, []ack{{g.Range, ackReject}}, s.w.now)
+		s.w.tell("a stranger rejects %d:%v", p, g.Range)
+	}
+}
+
+// skipAhead moves the group's offsets forward, which Kafka lets anybody do while
+// nobody is in it.
+func (s *Sim) skipAhead() {
+	if len(s.broker.members) > 0 {
+		return
+	}
+	p := s.w.rng.IntN(len(s.broker.parts))
+	part := s.broker.parts[p]
+	part.share.pin(min(part.log.end(), part.share.start+1+s.w.rng.Int64N(20)))
+	s.w.tell("the group's offset of partition %d is moved to %d", p, part.share.start)
 }
 
 // retain deletes the head of a log.

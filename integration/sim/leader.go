@@ -181,12 +181,16 @@ func (f *frontend) audit() {
 			audit = auditor.New()
 			continue
 		}
-		plan := audit.Plan(auditor.Input{Now: f.s.w.now, Job: job, Before: before, After: after, View: view, Tasks: f.statuses()})
+		in := auditor.Input{Now: f.s.w.now, Job: job, Before: before, After: after, View: view, Tasks: f.statuses()}
+		plan := audit.Plan(in)
 		f.carryOut(plan.Commands)
 		for _, p := range plan.Probes {
 			if answer := f.probe(p); answer != nil {
 				f.carryOut(audit.Judge(job, p, answer, f.s.w.now))
 			}
+		}
+		if c := audit.Repair(in); c != nil && f.s.cfg.Mutation != NoRepair {
+			f.carryOut([]*raftlogv1.Command{c})
 		}
 		if c := audit.Forget(job, after, f.statuses(), f.s.w.now); c != nil {
 			f.carryOut([]*raftlogv1.Command{c})
@@ -283,6 +287,8 @@ func (f *frontend) carryOut(commands []*raftlogv1.Command) {
 		case c.GetChangeJobState() != nil:
 			f.s.check.stats.Pauses++
 			f.s.w.tell("pauses: %s", c.GetChangeJobState().Reason)
+		case c.GetScheduleTasks() != nil:
+			f.s.w.tell("has %v repaired", c.GetScheduleTasks().Assignments)
 		case c.GetSettleOffsets() != nil:
 			f.s.w.tell("auditor settles %v", c.GetSettleOffsets().Partitions)
 		}

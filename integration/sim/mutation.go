@@ -49,6 +49,8 @@ const (
 	AcceptConflicts
 	// NoRewind: a classic task does not read again what it released.
 	NoRewind
+	// NoRepair: what the group has given up nobody reads again.
+	NoRepair
 )
 
 // apply applies a command, wrongly.

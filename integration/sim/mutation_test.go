@@ -31,6 +31,7 @@ func TestMutations(t *testing.T) {
 		{"a group that stands still is left so", NoPinAgain, nil, "L1"},
 		{"files are overwritten", OverwriteFiles, restarts, "S"},
 		{"a conflict is taken as done for all", AcceptConflicts, nil, "A1"},
+		{"nothing is repaired", NoRepair, nil, "L1"},
 		{"what is released is not read again", NoRewind, func(cfg *Config) { cfg.Classic = true }, "L1"},
 	} {
 		t.Run(m.name, func(t *testing.T) {

@@ -2,12 +2,14 @@ package sim
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
 	"shoal/be/source"
 	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // A reader is the classic source of one task: what be/classic is on a real
@@ -16,8 +18,40 @@ type reader struct {
 	s     *Sim
 	id    string
 	parts []source.PartitionID
-	at    map[source.PartitionID]int64 // positions
+	at    map[source.PartitionID]int64       // positions
+	only  map[source.PartitionID]offsets.Set // of a repair task: what is read; nil for all
 	turn  int
+}
+
+// newRepair reads what a repair task was given, and nothing else.
+func newRepair(s *Sim, id string, parts []*typesv1.PartitionRanges) *reader {
+	r := newReader(s, id, nil)
+	r.only = map[source.PartitionID]offsets.Set{}
+	for _, p := range parts {
+		id := source.PartitionID{TopicID: source.TopicID(p.TopicId), Partition: p.Partition}
+		r.parts = append(r.parts, id)
+		for _, given := range p.Ranges {
+			r.only[id] = r.only[id].Union(offsets.Of(offsets.Range{First: given.First, Last: given.Last}))
+		}
+	}
+	return r
+}
+
+// wanted is the next range to read of a partition; false if there is none.
+func (r *reader) wanted(id source.PartitionID) (offsets.Range, bool) {
+	if r.only == nil {
+		return offsets.Range{First: r.at[id], Last: math.MaxInt64 - 1}, true
+	}
+	left := r.only[id].Above(r.at[id])
+	if len(left) == 0 {
+		return offsets.Range{}, false
+	}
+	return left[0], true
+}
+
+// finished tells whether there is nothing more to read, ever.
+func (r *reader) finished() bool {
+	return r.only != nil && !slices.ContainsFunc(r.parts, func(id source.PartitionID) bool { _, more := r.wanted(id); return more })
 }
 
 func newReader(s *Sim, id string, starts []*backendv1.PartitionStart) *reader {
@@ -51,7 +85,11 @@ func (r *reader) Fetch(ctx context.Context, limits source.Limits) (f source.Fetc
 			w.tell("%s reads %d:%v gaps %v expired %v", r.id, id.Partition, p.Acquired, p.Gaps, p.Expired)
 		}
 	}
-	f.More = slices.ContainsFunc(r.parts, func(id source.PartitionID) bool { return r.at[id] < r.log(id).stable() })
+	f.More = slices.ContainsFunc(r.parts, func(id source.PartitionID) bool {
+		next, more := r.wanted(id)
+		return more && next.First < r.log(id).stable()
+	})
+	f.End = r.finished()
 	if len(f.Partitions) == 0 && w.now.Before(deadline) {
 		w.Wait(ctx, nil, deadline)
 	} else {
@@ -66,12 +104,16 @@ func (r *reader) log(id source.PartitionID) *plog { return r.s.broker.parts[id.P
 func (r *reader) read(id source.PartitionID, most int) source.Partition {
 	log := r.log(id)
 	out := source.Partition{TopicID: id.TopicID, Topic: "t", Partition: id.Partition}
-	first, next := r.at[id], r.at[id]
+	wanted, more := r.wanted(id)
+	if !more {
+		return out
+	}
+	first, next := wanted.First, wanted.First
 	if next < log.start {
-		next = log.start
+		next = min(log.start, wanted.Last+1)
 		out.Expired = offsets.Of(offsets.Range{First: first, Last: next - 1})
 	}
-	for end := log.stable(); len(out.Expired) == 0 && next < end && next < first+int64(most); next++ {
+	for end := log.stable(); len(out.Expired) == 0 && next < end && next <= wanted.Last && next < first+int64(most); next++ {
 		if e := log.entries[next]; e.kind == plain {
 			out.Records = append(out.Records, &source.Record{Offset: next, LeaderEpoch: e.epoch, Value: []byte("v")})
 		} else {

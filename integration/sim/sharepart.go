@@ -221,6 +221,7 @@ const (
 	ackGap     verb = 0
 	ackAccept  verb = 1
 	ackRelease verb = 2
+	ackReject  verb = 3
 	ackRenew   verb = 4
 )
 
@@ -251,7 +252,7 @@ func (s *sharePart) acknowledge(member string, acks []ack, now time.Time) bool {
 				continue
 			case ackAccept:
 				d.state, d.owner = acknowledged, ""
-			case ackGap:
+			case ackGap, ackReject:
 				d.state, d.owner = archived, ""
 			case ackRelease:
 				s.release(o, d)

@@ -120,9 +120,9 @@ type Outcome struct {
 
 // stats are counts over a universe.
 type stats struct {
-	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Modes, Pins, Voids, Expired, Restarts int
-	Waits                                                                                                  int // answers WAIT
-	Ranges                                                                                                 int // most settled ranges that a ledger had above its settled offset
+	Commits, Conflicts, Released, Refused, Kills, FailOvers, Pauses, Modes, Pins, Voids, Expired, Repaired, Restarts int
+	Waits                                                                                                            int // answers WAIT
+	Ranges                                                                                                           int // most settled ranges that a ledger had above its settled offset
 }
 
 func (s *stats) add(o stats) {
@@ -137,6 +137,7 @@ func (s *stats) add(o stats) {
 	s.Pins += o.Pins
 	s.Voids += o.Voids
 	s.Expired += o.Expired
+	s.Repaired += o.Repaired
 	s.Restarts += o.Restarts
 	s.Waits += o.Waits
 	s.Ranges = max(s.Ranges, o.Ranges)

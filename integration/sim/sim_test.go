@@ -2,7 +2,9 @@ package sim
 
 import (
 	"flag"
+	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,7 +47,7 @@ func TestSeeds(t *testing.T) {
 		return false
 	})
 	t.Logf("%d seeds, %d steps, longest calm %v: %+v", *runs, steps, longest, total)
-	if *runs >= 100 && (total.Conflicts == 0 || total.Kills == 0 || total.Voids == 0 || total.Expired == 0 || total.Released == 0 || total.Pins == 0 || total.Modes == 0) {
+	if *runs >= 100 && (total.Conflicts == 0 || total.Kills == 0 || total.Voids == 0 || total.Expired == 0 || total.Released == 0 || total.Pins == 0 || total.Modes == 0 || total.Repaired == 0) {
 		t.Errorf("hardly anything happened: %+v", total)
 	}
 }
@@ -97,6 +99,23 @@ func TestReplay(t *testing.T) {
 			t.Errorf("seed %d: only %d steps", s, first.Steps)
 		}
 	}
+}
+
+// Where the group gives nothing up, since it has no delivery limit and nobody
+// interferes, nothing is repaired.
+func TestNothingToRepair(t *testing.T) {
+	each(*seed, min(*runs, 300), func(seed uint64) Config {
+		cfg := randomConfig(seed)
+		cfg.Deliveries = math.MaxInt16
+		cfg.Faults = slices.DeleteFunc(cfg.Faults, func(f Fault) bool { return f == Reject || f == SkipAhead })
+		return cfg
+	}, func(cfg Config, o Outcome) bool {
+		if o.Violation != "" || o.Stats.Repaired > 0 {
+			t.Errorf("seed %d: %d records were repaired; %s", cfg.Seed, o.Stats.Repaired, o.Violation)
+			return false
+		}
+		return true
+	})
 }
 
 // A backlog of small transactions, a tenth of them aborted, has a hole every

@@ -1,0 +1,62 @@
+package schedule
+
+import (
+	"bytes"
+	"slices"
+
+	"shoal/fe/state/jobs"
+	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
+)
+
+// Repair tasks have a slot of their own on each backend that has slots at all,
+// so that a crowded cluster repairs as well, and repairing takes nothing from
+// loading. They end by themselves; what one left the auditor finds again.
+
+// repair places the repair tasks of all jobs, and removes those that are over.
+func (p *planner) repair(drafts []*draft) {
+	taken := make(map[uint64]bool) // by backend
+	var waiting []*draft
+	for _, d := range drafts {
+		task := jobs.RepairTask(d.job.Job)
+		switch {
+		case task == nil:
+		case p.over(d.job, task):
+			d.change.RemoveTaskIds = append(d.change.RemoveTaskIds, task.Id)
+		case p.isThere(task.BackendId) && !taken[task.BackendId]:
+			taken[task.BackendId] = true
+		default:
+			waiting = append(waiting, d)
+		}
+	}
+	for _, d := range waiting {
+		task := jobs.RepairTask(d.job.Job)
+		backend := p.spare(taken)
+		if backend != 0 || task.BackendId != 0 {
+			d.change.Assignments = append(d.change.Assignments, &raftlogv1.TaskAssignment{TaskId: task.Id, BackendId: backend})
+		}
+		taken[backend] = true
+	}
+}
+
+// over tells whether a repair task has nothing to do any more: it ended, or
+// another topic has the name that it reads.
+func (p *planner) over(job Job, task *raftlogv1.Task) bool {
+	gone := func(r *typesv1.PartitionRanges) bool { return !bytes.Equal(r.TopicId, job.TopicID) }
+	return p.in.Ended[Ref{task.Id, task.Epoch}] || len(job.TopicID) > 0 && slices.ContainsFunc(task.Repair, gone)
+}
+
+// isThere tells whether a backend may have a repair task.
+func (p *planner) isThere(backend uint64) bool {
+	return slices.ContainsFunc(p.in.Backends, func(b Backend) bool { return b.ID == backend && (b.Unheard || b.Slots > 0) })
+}
+
+// spare is a backend whose slot for repairs is not taken, 0 if there is none.
+func (p *planner) spare(taken map[uint64]bool) uint64 {
+	for _, b := range p.in.Backends {
+		if !b.Unheard && b.Slots > 0 && !taken[b.ID] {
+			return b.ID
+		}
+	}
+	return 0
+}

@@ -1,0 +1,153 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"shoal/integration/cluster"
+	"shoal/internal/testkafka"
+)
+
+// TestForeignMember: somebody else is in the job's group and rejects 500 records,
+// which the group then never delivers again. Repair loads them: every record is in
+// the table once, and the job was not paused.
+func TestForeignMember(t *testing.T) {
+	const rejects = 500
+	broker := testkafka.Shared(t)
+	shoal := cluster.Start(t, "standalone")
+	l := setUp(t, shoal.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "2"}})
+	l.waitState("RUNNING")
+	stranger := l.client(kgo.ShareGroup(l.group()), kgo.ConsumeTopics(l.topic), kgo.ShareMaxRecords(50))
+	client, rows, rejected := l.client(), 0, 0
+	cluster.Eventually(t, limit, func() error {
+		var values []string
+		for range 100 {
+			values = append(values, row(rows, 0))
+			rows++
+		}
+		l.produce(client, 0, values...)
+		rejected += reject(t.Context(), stranger)
+		if rejected < rejects {
+			return fmt.Errorf("%d records rejected, want %d", rejected, rejects)
+		}
+		return nil
+	})
+	stranger.Close()
+	l.waitRows(int64(rows))
+	l.checkIDs(int64(rows))
+	l.checkRepaired(int64(rejected))
+}
+
+// reject has a member reject what one poll brings, and says how many that were.
+func reject(ctx context.Context, member *kgo.Client) int {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	records := member.PollFetches(ctx).Records()
+	member.MarkAcks(kgo.AckReject, records...)
+	return len(records)
+}
+
+// checkRepaired waits until nothing is left to do, and fails the test unless n
+// records were repaired and the job runs.
+func (l *load) checkRepaired(n int64) {
+	l.t.Helper()
+	cluster.Eventually(l.t, limit, func() error {
+		for _, p := range l.ledger() {
+			if p["Lag"] != "0" || p["Ranges"] != "0" {
+				return fmt.Errorf("ledger %v: want no lag and no holes", p)
+			}
+		}
+		if tasks := l.inDatabase("SHOW ROUTINE LOAD TASK WHERE JobName = 't'"); len(tasks) != 2 {
+			return fmt.Errorf("%d tasks, want 2 and none that repairs: %v", len(tasks), tasks)
+		}
+		return nil
+	})
+	l.checkLedger()
+	var repaired int64
+	for _, p := range l.ledger() {
+		count, err := strconv.ParseInt(p["Repaired"], 10, 64)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		repaired += count
+	}
+	status := l.status()
+	if told := fmt.Sprintf("Repair loaded %d record", n); repaired != n || status["State"] != "RUNNING" || !strings.Contains(status["OtherMsg"], told) {
+		l.t.Errorf("%d records were repaired, want %d; job is %s: %s", repaired, n, status["State"], status["OtherMsg"])
+	}
+}
+
+// TestMeddledOffsets: somebody moves the group's offsets forward with Kafka's own
+// tool, past 3,000 records. Repair loads them.
+func TestMeddledOffsets(t *testing.T) {
+	const rows, before = 3002, 2
+	broker := testkafka.Shared(t)
+	fe, bes := startCluster(t, 1)
+	l := setUp(t, fe.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "2"}})
+	client := l.client()
+	l.produce(client, 0, row(0, 0), row(1, 0))
+	l.waitRows(before)
+	bes[0].Kill()
+	var values []string
+	for id := before; id < rows; id++ {
+		values = append(values, row(id, 0))
+	}
+	l.produce(client, 0, values...)
+	group := l.group()
+	cluster.Eventually(t, limit, func() error {
+		out, err := broker.TryTool("org.apache.kafka.tools.consumer.group.ShareGroupCommand", "--reset-offsets", "--to-latest", "--execute", "--group", group, "--topic", l.topic)
+		if err != nil || !strings.Contains(out, l.topic) {
+			return fmt.Errorf("resetting the group: %w\n%s", err, out)
+		}
+		return nil
+	})
+	bes[0].Run()
+	l.waitRows(rows)
+	l.checkIDs(rows)
+	l.checkRepaired(rows - before)
+}
+
+// TestBeyondDeliveryLimit: the frontend stands still for longer than two locks,
+// which is all that the group delivers a record for. Whether a late commit or
+// repair loads them, every record is in the table once.
+func TestBeyondDeliveryLimit(t *testing.T) {
+	const rows = 500
+	broker := testkafka.Start(t, testkafka.Set("group.share.min.record.lock.duration.ms", "1000"))
+	fe, bes := startCluster(t, 1)
+	l := setUp(t, fe.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "2"}})
+	l.waitState("RUNNING")
+	l.alterGroup(map[string]string{"share.record.lock.duration.ms": "1000", "share.renew.acknowledge.enable": "false", "share.delivery.count.limit": "2"})
+	client := l.client()
+	l.produce(client, 0, row(0, 0))
+	l.waitRows(1)
+	time.Sleep(time.Second) // the broker takes a moment until it acquires by new settings
+	fe.Signal(syscall.SIGSTOP)
+	var values []string
+	for id := range rows - 1 {
+		values = append(values, row(id+1, 0))
+	}
+	l.produce(client, 0, values...)
+	time.Sleep(4 * time.Second) // two locks and more
+	bes[0].Kill()
+	fe.Signal(syscall.SIGCONT)
+	bes[0].Run()
+	l.waitRows(rows)
+	l.checkIDs(rows)
+	cluster.Eventually(t, limit, func() error {
+		if p := l.ledger()[0]; p["Lag"] != "0" || p["Repaired"] == "0" {
+			return fmt.Errorf("ledger %v: want no lag, and something repaired", p)
+		}
+		return nil
+	})
+	l.checkLedger()
+	if state := l.status()["State"]; state != "RUNNING" {
+		t.Errorf("job is %s", state)
+	}
+}
