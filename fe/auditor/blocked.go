@@ -52,7 +52,9 @@ type standing struct {
 // task asks for records, there are some, the group's start lies below the
 // settled offset, and for twice the lock time it did not move and nothing was
 // loaded. If tasks hold records, of other partitions perhaps, it takes the time
-// that they may hold them. Each time that it did not help doubles the pause.
+// that they may hold them; so it does if the start is the settled offset, which
+// may be what is told only: it trails the truth by one write. Each time that it
+// did not help doubles the pause.
 func (a *Audit) blocked(in Input) []Blocked {
 	lock := time.Duration(in.Job.LockDurationMs) * time.Millisecond
 	if a.idle.IsZero() || holding(in.Tasks) {
@@ -69,8 +71,8 @@ func (a *Audit) blocked(in Input) []Blocked {
 			a.standing[l.Key] = &standing{since: in.Now, start: start, loaded: l.Loaded, pause: 2 * lock}
 		case !more || s.start != start:
 			s.since, s.start = in.Now, start
-		case start >= l.Settled || in.Now.Sub(s.since) < s.pause || !polling(in.Tasks):
-		case in.Now.Sub(a.idle) >= 2*lock || in.Now.Sub(s.since) >= heldLocks*lock:
+		case start > l.Settled || in.Now.Sub(s.since) < s.pause || !polling(in.Tasks):
+		case start < l.Settled && in.Now.Sub(a.idle) >= 2*lock || in.Now.Sub(s.since) >= heldLocks*lock:
 			s.since, s.pause = in.Now, min(2*s.pause, max(maxPinPause, 2*lock))
 			out = append(out, Blocked{Partition: l.Partition, Start: start, Settled: l.Settled})
 		}
