@@ -123,7 +123,8 @@ func (b *backend) start(spec *backendv1.TaskSpec) (executor.Task, error) {
 
 // source is where a task reads from, and what keeps it going meanwhile.
 func (b *backend) source(spec *backendv1.TaskSpec, client *kgo.Client) (task.Source, func(context.Context) error) {
-	if spec.Load.Mode == typesv1.RoutineLoad_MODE_SHARE_GROUP {
+	repairs := len(spec.Repair) > 0
+	if spec.Load.Mode == typesv1.RoutineLoad_MODE_SHARE_GROUP && !repairs {
 		member := share.New(share.Config{Client: client, Group: spec.Load.GroupId, Topic: spec.Load.Topic, MemberID: spec.MemberId, Logger: b.w.log})
 		return member, member.Run
 	}
@@ -132,7 +133,15 @@ func (b *backend) source(spec *backendv1.TaskSpec, client *kgo.Client) (task.Sou
 		id := source.PartitionID{TopicID: source.TopicID(p.TopicId), Partition: p.Partition}
 		starts = append(starts, classic.Start{PartitionID: id, Offset: p.Offset})
 	}
-	reader := classic.New(classic.Config{Client: client, Topic: spec.Load.Topic, Starts: starts, SkipExpired: spec.Load.SkipExpired, Logger: b.w.log})
+	for _, p := range spec.Repair {
+		id := source.PartitionID{TopicID: source.TopicID(p.TopicId), Partition: p.Partition}
+		only := make([]offsets.Range, len(p.Ranges))
+		for i, r := range p.Ranges {
+			only[i] = offsets.Range{First: r.First, Last: r.Last}
+		}
+		starts = append(starts, classic.Start{PartitionID: id, Only: offsets.Of(only...)})
+	}
+	reader := classic.New(classic.Config{Client: client, Topic: spec.Load.Topic, Starts: starts, SkipExpired: spec.Load.SkipExpired || repairs, Logger: b.w.log})
 	return reader, func(context.Context) error { return nil }
 }
 

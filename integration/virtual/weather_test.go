@@ -31,9 +31,8 @@ func seeds() uint64 {
 }
 
 // TestWeather: for two minutes anything may go wrong, several things at a time.
-// Then all is calm, and everything settles; a job that was paused because
-// deliveries ran out is resumed. A seed fixes what goes wrong and when, though
-// not how it comes out.
+// Then all is calm, and everything settles; a job that is paused is resumed. A
+// seed fixes what goes wrong and when, though not how it comes out.
 func TestWeather(t *testing.T) {
 	for s := *seed; s < *seed+*runs; s++ {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
