@@ -56,7 +56,7 @@ type Deliverer interface {
 // FooterReader reads the footers of rowset files. send is called for each, in
 // the order of the paths, and may block.
 type FooterReader interface {
-	ReadFooters(ctx context.Context, paths []string, send func(*backendv1.Footer) error) error
+	ReadFooters(ctx context.Context, paths []string, send func(*backendv1.ReadFootersResponse) error) error
 }
 
 // Backend is what a Server serves.
@@ -208,7 +208,7 @@ func (s *Server) DeliverDeadLetters(ctx context.Context, req *backendv1.DeliverD
 }
 
 // ReadFooters implements BackendService.
-func (s *Server) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.ServerStreamingServer[backendv1.Footer]) error {
+func (s *Server) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.ServerStreamingServer[backendv1.ReadFootersResponse]) error {
 	b, err := s.attached()
 	if err != nil {
 		return err

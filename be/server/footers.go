@@ -24,7 +24,7 @@ var errNoFile = errors.New("there is no such file")
 
 // ReadFooters implements rpc.FooterReader. A warehouse that is not there is an
 // error, not the loss of each of its files.
-func (r footerReader) ReadFooters(ctx context.Context, paths []string, send func(*backendv1.Footer) error) error {
+func (r footerReader) ReadFooters(ctx context.Context, paths []string, send func(*backendv1.ReadFootersResponse) error) error {
 	if why := r.warehouse.Trouble(); why != "" {
 		return status.Error(codes.Unavailable, why)
 	}
@@ -37,7 +37,7 @@ func (r footerReader) ReadFooters(ctx context.Context, paths []string, send func
 			return status.Error(codes.Unavailable, err.Error())
 		}
 		if err != nil {
-			f = &backendv1.Footer{Path: rel, Error: err.Error()}
+			f = &backendv1.ReadFootersResponse{Path: rel, Error: err.Error()}
 		}
 		if err := send(f); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (r footerReader) ReadFooters(ctx context.Context, paths []string, send func
 	return nil
 }
 
-func (r footerReader) read(ctx context.Context, rel string) (*backendv1.Footer, error) {
+func (r footerReader) read(ctx context.Context, rel string) (*backendv1.ReadFootersResponse, error) {
 	files, err := r.warehouse.FetchAnew(ctx, rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoFile
@@ -67,5 +67,5 @@ func (r footerReader) read(ctx context.Context, rel string) (*backendv1.Footer, 
 	if err != nil {
 		return nil, err
 	}
-	return &backendv1.Footer{Path: rel, Bytes: info.Size(), Rows: f.Rows, Metadata: f.Metadata}, nil
+	return &backendv1.ReadFootersResponse{Path: rel, Bytes: info.Size(), Rows: f.Rows, Metadata: f.Metadata}, nil
 }

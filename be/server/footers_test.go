@@ -49,8 +49,8 @@ func TestReadFooters(t *testing.T) {
 	}
 	r := footerReader{wh, engine}
 	paths := []string{written.Rowset.Path, written.ErrorRowset.Path, "7/none.parquet", "7/short.parquet", "7/empty.parquet", "7/text.parquet", "7/damaged.parquet", "../passwd"}
-	var got []*backendv1.Footer
-	if err := r.ReadFooters(t.Context(), paths, func(f *backendv1.Footer) error { got = append(got, f); return nil }); err != nil {
+	var got []*backendv1.ReadFootersResponse
+	if err := r.ReadFooters(t.Context(), paths, func(f *backendv1.ReadFootersResponse) error { got = append(got, f); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != len(paths) {
@@ -72,7 +72,7 @@ func TestReadFooters(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "shoal-warehouse.json")); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.ReadFooters(t.Context(), paths, func(*backendv1.Footer) error { return nil }); err == nil || !strings.Contains(err.Error(), "marker") {
+	if err := r.ReadFooters(t.Context(), paths, func(*backendv1.ReadFootersResponse) error { return nil }); err == nil || !strings.Contains(err.Error(), "marker") {
 		t.Errorf("without the warehouse: %v", err)
 	}
 }
@@ -84,7 +84,7 @@ func checkReplaced(t *testing.T, r footerReader, path, rel string, whole []byte)
 	if err := os.WriteFile(path, bytes.Replace(whole, []byte(`"partition":4`), []byte(`"partition":5`), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := r.ReadFooters(t.Context(), []string{rel}, func(f *backendv1.Footer) error {
+	err := r.ReadFooters(t.Context(), []string{rel}, func(f *backendv1.ReadFootersResponse) error {
 		if !strings.Contains(f.Metadata[rowsetmeta.Offsets], `"partition":5`) {
 			t.Errorf("a file that was replaced is read as %v", f)
 		}

@@ -327,7 +327,7 @@ func (r *Registry) DeliverDeadLetters(ctx context.Context, req *backendv1.Delive
 
 // ReadFooters has some backend read the footers of files: an answer for each
 // path, in their order. If one fails, others are asked, up to footerTries.
-func (r *Registry) ReadFooters(ctx context.Context, paths []string) (footers []*backendv1.Footer, err error) {
+func (r *Registry) ReadFooters(ctx context.Context, paths []string) (footers []*backendv1.ReadFootersResponse, err error) {
 	for range footerTries {
 		client, none := r.Pick()
 		if none != nil {
@@ -340,12 +340,12 @@ func (r *Registry) ReadFooters(ctx context.Context, paths []string) (footers []*
 	return footers, err
 }
 
-func readFooters(ctx context.Context, client backendv1.BackendServiceClient, paths []string) ([]*backendv1.Footer, error) {
+func readFooters(ctx context.Context, client backendv1.BackendServiceClient, paths []string) ([]*backendv1.ReadFootersResponse, error) {
 	stream, err := client.ReadFooters(ctx, &backendv1.ReadFootersRequest{Paths: paths})
 	if err != nil {
 		return nil, err
 	}
-	var footers []*backendv1.Footer
+	var footers []*backendv1.ReadFootersResponse
 	for {
 		footer, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

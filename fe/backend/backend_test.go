@@ -49,11 +49,11 @@ type node struct {
 }
 
 // ReadFooters answers what it is asked for.
-func (n *node) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.ServerStreamingServer[backendv1.Footer]) error {
+func (n *node) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.ServerStreamingServer[backendv1.ReadFootersResponse]) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, path := range req.Paths {
-		if err := stream.Send(&backendv1.Footer{Path: path}); err != nil {
+		if err := stream.Send(&backendv1.ReadFootersResponse{Path: path}); err != nil {
 			return err
 		}
 	}

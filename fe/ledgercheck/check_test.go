@@ -31,14 +31,14 @@ type bench struct {
 	table    uint64
 	job      uint64
 	number   uint64
-	footers  map[string]*backendv1.Footer
+	footers  map[string]*backendv1.ReadFootersResponse
 	asked    int // most paths of a call
 	failure  error
 	progress []string
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, state: state.New(), footers: map[string]*backendv1.Footer{}}
+	b := &bench{t: t, state: state.New(), footers: map[string]*backendv1.ReadFootersResponse{}}
 	b.do(&raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{Bootstrap: &raftlogv1.Bootstrap{ClusterId: "c", Warehouse: "file:///w"}}})
 	b.do(&raftlogv1.Command{Body: &raftlogv1.Command_RegisterBackend{RegisterBackend: &raftlogv1.RegisterBackend{Backend: &raftlogv1.Backend{NodeUuid: "b", Host: "h"}}}})
 	b.db = b.do(&raftlogv1.Command{Body: &raftlogv1.Command_CreateDatabase{CreateDatabase: &raftlogv1.CreateDatabase{Name: "d"}}})
@@ -118,7 +118,7 @@ func (b *bench) commit(x txn) []string {
 	file := func(name string, table uint64, rows int64) *typesv1.Rowset {
 		r := &typesv1.Rowset{Path: fmt.Sprintf("%d/%s%s.parquet", table, label, name), Rows: rows, Bytes: 100 + rows, SchemaVersion: 1}
 		paths = append(paths, r.Path)
-		b.footers[r.Path] = &backendv1.Footer{Path: r.Path, Bytes: r.Bytes, Rows: rows, Metadata: map[string]string{
+		b.footers[r.Path] = &backendv1.ReadFootersResponse{Path: r.Path, Bytes: r.Bytes, Rows: rows, Metadata: map[string]string{
 			rowsetmeta.Label: label, rowsetmeta.TableID: fmt.Sprint(table), rowsetmeta.Offsets: rowsetmeta.Encode([]rowsetmeta.Partition{part})}}
 		return r
 	}
@@ -169,11 +169,11 @@ func (b *bench) say(path string, loaded string) {
 	b.footers[path].Metadata[rowsetmeta.Offsets] = rowsetmeta.Encode([]rowsetmeta.Partition{{TopicID: [16]byte(topic), Loaded: parse(b.t, loaded)}})
 }
 
-func (b *bench) ReadFooters(_ context.Context, paths []string) ([]*backendv1.Footer, error) {
+func (b *bench) ReadFooters(_ context.Context, paths []string) ([]*backendv1.ReadFootersResponse, error) {
 	b.asked = max(b.asked, len(paths))
-	var out []*backendv1.Footer
+	var out []*backendv1.ReadFootersResponse
 	for _, path := range paths {
-		out = append(out, cmp.Or(b.footers[path], &backendv1.Footer{Path: path, Error: "there is no such file"}))
+		out = append(out, cmp.Or(b.footers[path], &backendv1.ReadFootersResponse{Path: path, Error: "there is no such file"}))
 	}
 	return out, b.failure
 }
@@ -269,7 +269,7 @@ func TestWrong(t *testing.T) {
 		}, ledgercheck.Missing, []string{"holds partition 7 offsets 10-14, of which there is no ledger"}},
 		{"rowset twice in the state", func(b *bench, in *ledgercheck.Input, _ []string) {
 			again := in.Tables[0][0]
-			b.footers["again"] = &backendv1.Footer{Path: "again", Bytes: 110, Rows: 10, Metadata: map[string]string{rowsetmeta.Label: "another",
+			b.footers["again"] = &backendv1.ReadFootersResponse{Path: "again", Bytes: 110, Rows: 10, Metadata: map[string]string{rowsetmeta.Label: "another",
 				rowsetmeta.TableID: fmt.Sprint(b.table), rowsetmeta.Offsets: b.footers[again.Rowset.Path].Metadata[rowsetmeta.Offsets]}}
 			in.Tables[0] = append([]*raftlogv1.TableRowset{{TableId: b.table, JobId: b.job, TxnId: again.TxnId, Label: "another", Partitions: again.Partitions,
 				Rowset: &typesv1.Rowset{Path: "again", Rows: 10, Bytes: 110}}}, in.Tables[0]...)

@@ -66,7 +66,7 @@ func Take(st *state.State, jobID uint64) Input {
 
 // Footers reads the footers of files: an answer for each path, in their order.
 type Footers interface {
-	ReadFooters(ctx context.Context, paths []string) ([]*backendv1.Footer, error)
+	ReadFooters(ctx context.Context, paths []string) ([]*backendv1.ReadFootersResponse, error)
 }
 
 // A Report is what a check found.

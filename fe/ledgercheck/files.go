@@ -75,7 +75,7 @@ func newFile(r *typesv1.Rowset, f *file) *file {
 
 // read compares what a file says with what the state says of it, and takes down
 // its offsets.
-func (c *check) read(f *file, footer *backendv1.Footer) {
+func (c *check) read(f *file, footer *backendv1.ReadFootersResponse) {
 	c.out.Files++
 	differ := func(format string, args ...any) {
 		c.out.Differences.add("%s%s %s", f, stated(f.partitions), fmt.Sprintf(format, args...))

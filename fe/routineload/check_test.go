@@ -14,9 +14,9 @@ import (
 )
 
 // ReadFooters finds no file.
-func (n *node) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.ServerStreamingServer[backendv1.Footer]) error {
+func (n *node) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.ServerStreamingServer[backendv1.ReadFootersResponse]) error {
 	for _, path := range req.Paths {
-		if err := stream.Send(&backendv1.Footer{Path: path, Error: "there is no such file"}); err != nil {
+		if err := stream.Send(&backendv1.ReadFootersResponse{Path: path, Error: "there is no such file"}); err != nil {
 			return err
 		}
 	}

@@ -2102,8 +2102,8 @@ func (x *ReadFootersRequest) GetPaths() []string {
 	return nil
 }
 
-// Footer is what a rowset file says of itself.
-type Footer struct {
+// ReadFootersResponse is what a rowset file says of itself.
+type ReadFootersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// Why the file is no rowset that can be read; empty if it is.
@@ -2116,20 +2116,20 @@ type Footer struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Footer) Reset() {
-	*x = Footer{}
+func (x *ReadFootersResponse) Reset() {
+	*x = ReadFootersResponse{}
 	mi := &file_backend_v1_backend_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Footer) String() string {
+func (x *ReadFootersResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Footer) ProtoMessage() {}
+func (*ReadFootersResponse) ProtoMessage() {}
 
-func (x *Footer) ProtoReflect() protoreflect.Message {
+func (x *ReadFootersResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_backend_v1_backend_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2141,40 +2141,40 @@ func (x *Footer) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Footer.ProtoReflect.Descriptor instead.
-func (*Footer) Descriptor() ([]byte, []int) {
+// Deprecated: Use ReadFootersResponse.ProtoReflect.Descriptor instead.
+func (*ReadFootersResponse) Descriptor() ([]byte, []int) {
 	return file_backend_v1_backend_proto_rawDescGZIP(), []int{24}
 }
 
-func (x *Footer) GetPath() string {
+func (x *ReadFootersResponse) GetPath() string {
 	if x != nil {
 		return x.Path
 	}
 	return ""
 }
 
-func (x *Footer) GetError() string {
+func (x *ReadFootersResponse) GetError() string {
 	if x != nil {
 		return x.Error
 	}
 	return ""
 }
 
-func (x *Footer) GetBytes() int64 {
+func (x *ReadFootersResponse) GetBytes() int64 {
 	if x != nil {
 		return x.Bytes
 	}
 	return 0
 }
 
-func (x *Footer) GetRows() int64 {
+func (x *ReadFootersResponse) GetRows() int64 {
 	if x != nil {
 		return x.Rows
 	}
 	return 0
 }
 
-func (x *Footer) GetMetadata() map[string]string {
+func (x *ReadFootersResponse) GetMetadata() map[string]string {
 	if x != nil {
 		return x.Metadata
 	}
@@ -2976,13 +2976,13 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x1aDeliverDeadLettersResponse\x12\x1c\n" +
 	"\tdelivered\x18\x01 \x01(\x03R\tdelivered\"*\n" +
 	"\x12ReadFootersRequest\x12\x14\n" +
-	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xdd\x01\n" +
-	"\x06Footer\x12\x12\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xf7\x01\n" +
+	"\x13ReadFootersResponse\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x12\n" +
-	"\x04rows\x18\x04 \x01(\x03R\x04rows\x12B\n" +
-	"\bmetadata\x18\x05 \x03(\v2&.shoal.backend.v1.Footer.MetadataEntryR\bmetadata\x1a;\n" +
+	"\x04rows\x18\x04 \x01(\x03R\x04rows\x12O\n" +
+	"\bmetadata\x18\x05 \x03(\v23.shoal.backend.v1.ReadFootersResponse.MetadataEntryR\bmetadata\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdb\x01\n" +
@@ -3041,7 +3041,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x15TROUBLE_KIND_FRONTEND\x10\x04\x12\x18\n" +
 	"\x14TROUBLE_KIND_REFUSED\x10\x05\x12\x19\n" +
 	"\x15TROUBLE_KIND_INTERNAL\x10\x06\x12\x1d\n" +
-	"\x19TROUBLE_KIND_OUT_OF_RANGE\x10\a2\x99\x06\n" +
+	"\x19TROUBLE_KIND_OUT_OF_RANGE\x10\a2\xa6\x06\n" +
 	"\x0eBackendService\x12T\n" +
 	"\tHeartbeat\x12\".shoal.backend.v1.HeartbeatRequest\x1a#.shoal.backend.v1.HeartbeatResponse\x12W\n" +
 	"\n" +
@@ -3051,8 +3051,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x05Probe\x12\x1e.shoal.backend.v1.ProbeRequest\x1a\x1f.shoal.backend.v1.ProbeResponse\x12Z\n" +
 	"\vReadRecords\x12$.shoal.backend.v1.ReadRecordsRequest\x1a%.shoal.backend.v1.ReadRecordsResponse\x12K\n" +
 	"\x06DryRun\x12\x1f.shoal.backend.v1.DryRunRequest\x1a .shoal.backend.v1.DryRunResponse\x12o\n" +
-	"\x12DeliverDeadLetters\x12+.shoal.backend.v1.DeliverDeadLettersRequest\x1a,.shoal.backend.v1.DeliverDeadLettersResponse\x12O\n" +
-	"\vReadFooters\x12$.shoal.backend.v1.ReadFootersRequest\x1a\x18.shoal.backend.v1.Footer0\x01\x12J\n" +
+	"\x12DeliverDeadLetters\x12+.shoal.backend.v1.DeliverDeadLettersRequest\x1a,.shoal.backend.v1.DeliverDeadLettersResponse\x12\\\n" +
+	"\vReadFooters\x12$.shoal.backend.v1.ReadFootersRequest\x1a%.shoal.backend.v1.ReadFootersResponse0\x01\x12J\n" +
 	"\x05Query\x12\x1e.shoal.backend.v1.QueryRequest\x1a\x1f.shoal.backend.v1.QueryResponse0\x01B\"Z shoal/proto/backend/v1;backendv1b\x06proto3"
 
 var (
@@ -3098,7 +3098,7 @@ var file_backend_v1_backend_proto_goTypes = []any{
 	(*DeliverDeadLettersRequest)(nil),  // 25: shoal.backend.v1.DeliverDeadLettersRequest
 	(*DeliverDeadLettersResponse)(nil), // 26: shoal.backend.v1.DeliverDeadLettersResponse
 	(*ReadFootersRequest)(nil),         // 27: shoal.backend.v1.ReadFootersRequest
-	(*Footer)(nil),                     // 28: shoal.backend.v1.Footer
+	(*ReadFootersResponse)(nil),        // 28: shoal.backend.v1.ReadFootersResponse
 	(*QueryTable)(nil),                 // 29: shoal.backend.v1.QueryTable
 	(*OlderFiles)(nil),                 // 30: shoal.backend.v1.OlderFiles
 	(*InlineRow)(nil),                  // 31: shoal.backend.v1.InlineRow
@@ -3115,7 +3115,7 @@ var file_backend_v1_backend_proto_goTypes = []any{
 	nil,                                // 42: shoal.backend.v1.ReadRecordsRequest.CustomPropertiesEntry
 	nil,                                // 43: shoal.backend.v1.ReadRecordsRequest.FilesEntry
 	nil,                                // 44: shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
-	nil,                                // 45: shoal.backend.v1.Footer.MetadataEntry
+	nil,                                // 45: shoal.backend.v1.ReadFootersResponse.MetadataEntry
 	(*v1.Schema)(nil),                  // 46: shoal.types.v1.Schema
 	(*v1.RoutineLoad)(nil),             // 47: shoal.types.v1.RoutineLoad
 	(*v1.PartitionRanges)(nil),         // 48: shoal.types.v1.PartitionRanges
@@ -3161,7 +3161,7 @@ var file_backend_v1_backend_proto_depIdxs = []int32{
 	4,  // 35: shoal.backend.v1.DeliverDeadLettersRequest.leadership:type_name -> shoal.backend.v1.Leadership
 	47, // 36: shoal.backend.v1.DeliverDeadLettersRequest.load:type_name -> shoal.types.v1.RoutineLoad
 	44, // 37: shoal.backend.v1.DeliverDeadLettersRequest.files:type_name -> shoal.backend.v1.DeliverDeadLettersRequest.FilesEntry
-	45, // 38: shoal.backend.v1.Footer.metadata:type_name -> shoal.backend.v1.Footer.MetadataEntry
+	45, // 38: shoal.backend.v1.ReadFootersResponse.metadata:type_name -> shoal.backend.v1.ReadFootersResponse.MetadataEntry
 	46, // 39: shoal.backend.v1.QueryTable.schema:type_name -> shoal.types.v1.Schema
 	31, // 40: shoal.backend.v1.QueryTable.rows:type_name -> shoal.backend.v1.InlineRow
 	30, // 41: shoal.backend.v1.QueryTable.older:type_name -> shoal.backend.v1.OlderFiles
@@ -3188,7 +3188,7 @@ var file_backend_v1_backend_proto_depIdxs = []int32{
 	19, // 62: shoal.backend.v1.BackendService.ReadRecords:output_type -> shoal.backend.v1.ReadRecordsResponse
 	23, // 63: shoal.backend.v1.BackendService.DryRun:output_type -> shoal.backend.v1.DryRunResponse
 	26, // 64: shoal.backend.v1.BackendService.DeliverDeadLetters:output_type -> shoal.backend.v1.DeliverDeadLettersResponse
-	28, // 65: shoal.backend.v1.BackendService.ReadFooters:output_type -> shoal.backend.v1.Footer
+	28, // 65: shoal.backend.v1.BackendService.ReadFooters:output_type -> shoal.backend.v1.ReadFootersResponse
 	35, // 66: shoal.backend.v1.BackendService.Query:output_type -> shoal.backend.v1.QueryResponse
 	58, // [58:67] is the sub-list for method output_type
 	49, // [49:58] is the sub-list for method input_type

@@ -58,7 +58,7 @@ type BackendServiceClient interface {
 	// order, and answers when the broker has all of them.
 	DeliverDeadLetters(ctx context.Context, in *DeliverDeadLettersRequest, opts ...grpc.CallOption) (*DeliverDeadLettersResponse, error)
 	// ReadFooters reads the footers of rowset files, in the order of the paths.
-	ReadFooters(ctx context.Context, in *ReadFootersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Footer], error)
+	ReadFooters(ctx context.Context, in *ReadFootersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadFootersResponse], error)
 	// Query answers a SELECT over the given tables. Ends when the caller's
 	// context does.
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error)
@@ -142,13 +142,13 @@ func (c *backendServiceClient) DeliverDeadLetters(ctx context.Context, in *Deliv
 	return out, nil
 }
 
-func (c *backendServiceClient) ReadFooters(ctx context.Context, in *ReadFootersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Footer], error) {
+func (c *backendServiceClient) ReadFooters(ctx context.Context, in *ReadFootersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadFootersResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &BackendService_ServiceDesc.Streams[0], BackendService_ReadFooters_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[ReadFootersRequest, Footer]{ClientStream: stream}
+	x := &grpc.GenericClientStream[ReadFootersRequest, ReadFootersResponse]{ClientStream: stream}
 	if err := x.ClientStream.SendMsg(in); err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (c *backendServiceClient) ReadFooters(ctx context.Context, in *ReadFootersR
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type BackendService_ReadFootersClient = grpc.ServerStreamingClient[Footer]
+type BackendService_ReadFootersClient = grpc.ServerStreamingClient[ReadFootersResponse]
 
 func (c *backendServiceClient) Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -206,7 +206,7 @@ type BackendServiceServer interface {
 	// order, and answers when the broker has all of them.
 	DeliverDeadLetters(context.Context, *DeliverDeadLettersRequest) (*DeliverDeadLettersResponse, error)
 	// ReadFooters reads the footers of rowset files, in the order of the paths.
-	ReadFooters(*ReadFootersRequest, grpc.ServerStreamingServer[Footer]) error
+	ReadFooters(*ReadFootersRequest, grpc.ServerStreamingServer[ReadFootersResponse]) error
 	// Query answers a SELECT over the given tables. Ends when the caller's
 	// context does.
 	Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error
@@ -241,7 +241,7 @@ func (UnimplementedBackendServiceServer) DryRun(context.Context, *DryRunRequest)
 func (UnimplementedBackendServiceServer) DeliverDeadLetters(context.Context, *DeliverDeadLettersRequest) (*DeliverDeadLettersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeliverDeadLetters not implemented")
 }
-func (UnimplementedBackendServiceServer) ReadFooters(*ReadFootersRequest, grpc.ServerStreamingServer[Footer]) error {
+func (UnimplementedBackendServiceServer) ReadFooters(*ReadFootersRequest, grpc.ServerStreamingServer[ReadFootersResponse]) error {
 	return status.Error(codes.Unimplemented, "method ReadFooters not implemented")
 }
 func (UnimplementedBackendServiceServer) Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error {
@@ -399,11 +399,11 @@ func _BackendService_ReadFooters_Handler(srv interface{}, stream grpc.ServerStre
 	if err := stream.RecvMsg(m); err != nil {
 		return err
 	}
-	return srv.(BackendServiceServer).ReadFooters(m, &grpc.GenericServerStream[ReadFootersRequest, Footer]{ServerStream: stream})
+	return srv.(BackendServiceServer).ReadFooters(m, &grpc.GenericServerStream[ReadFootersRequest, ReadFootersResponse]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type BackendService_ReadFootersServer = grpc.ServerStreamingServer[Footer]
+type BackendService_ReadFootersServer = grpc.ServerStreamingServer[ReadFootersResponse]
 
 func _BackendService_Query_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(QueryRequest)
