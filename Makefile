@@ -41,7 +41,7 @@ demo: build ## Shoal with an embedded broker and a running load: nothing else is
 
 .PHONY: test
 test: toolchain ## all tests, with the race detector; at most 25 minutes on 2 cores
-	$(deps); go test -race -count=1 -shuffle=on -p 2 -timeout 20m $(PKG)
+	$(deps); go test -race -count=1 -shuffle=on -p 2 -timeout 40m $(PKG)
 
 .PHONY: test-all
 test-all: toolchain ## the same tests with more seeds, then every fuzz target; its record is kept in docs/test-all.txt
