@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shoal/fe/kafka"
+	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
 	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
@@ -104,7 +105,7 @@ func (a *Audit) Plan(in Input) Plan {
 		plan.Commands = append(plan.Commands, pause)
 		return plan
 	}
-	if classic(in.Job) {
+	if jobs.Classic(in.Job) {
 		if pause := outOfRange(in); pause != nil {
 			plan.Commands = append(plan.Commands, pause)
 		}

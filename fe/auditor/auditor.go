@@ -236,7 +236,7 @@ func (a *Auditor) look(ctx context.Context, job *raftlogv1.Job) *kafka.View {
 		return &kafka.View{At: time.Now(), Err: err}
 	}
 	group := job.Load.GroupId
-	if classic(job) {
+	if jobs.Classic(job) {
 		group = ""
 	}
 	return client.Look(ctx, group, job.Load.Topic)

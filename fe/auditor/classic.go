@@ -14,11 +14,6 @@ import (
 // to see is partitions that appear, topics that are created again, and
 // positions outside of the log.
 
-// classic tells whether a job reads partitions of its own.
-func classic(job *raftlogv1.Job) bool {
-	return job.Load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC
-}
-
 // Reads tells whether a job reads a partition of its topic: all unless
 // kafka_partitions names some.
 func Reads(load *typesv1.RoutineLoad, partition int32) bool {

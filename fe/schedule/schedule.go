@@ -31,7 +31,6 @@ import (
 	"shoal/fe/state/jobs"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
-	typesv1 "shoal/proto/types/v1"
 )
 
 // KeepMs is how long an ended job is remembered (label_keep_max_second).
@@ -61,11 +60,6 @@ type Job struct {
 	Partitions []int32
 	TopicID    []byte
 	MaxMembers int
-}
-
-// classic tells whether a job reads partitions of its own.
-func classic(job *raftlogv1.Job) bool {
-	return job.Load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC
 }
 
 // A Backend is one that is, or may be, alive. Those that are dead or were
@@ -126,11 +120,6 @@ func runs(job *raftlogv1.Job) bool {
 	return job.Started && (job.State == raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE || job.State == raftlogv1.JobState_JOB_STATE_RUNNING)
 }
 
-// ended tells whether the job is final.
-func ended(job *raftlogv1.Job) bool {
-	return job.State == raftlogv1.JobState_JOB_STATE_STOPPED || job.State == raftlogv1.JobState_JOB_STATE_CANCELLED
-}
-
 // Make plans one tick.
 func Make(in Input) Plan {
 	p := planner{in: in, free: make(map[uint64]int)}
@@ -161,7 +150,7 @@ func Make(in Input) Plan {
 // lifeCycle is the end of a job whose table is gone, or of the memory of one
 // that ended long ago; nil for all others.
 func lifeCycle(job Job, nowMs int64) *raftlogv1.Command {
-	if ended(job.Job) {
+	if jobs.Ended(job.Job.State) {
 		if nowMs-job.EndedMs < KeepMs {
 			return nil
 		}
@@ -201,7 +190,7 @@ func (p *planner) review(job Job) *draft {
 	d := &draft{job: job, change: raftlogv1.ScheduleTasks{JobId: job.Id}}
 	tasks := jobs.Loaders(job.Job)
 	limit, known := Limit(job)
-	if classic(job.Job) && !known {
+	if jobs.Classic(job.Job) && !known {
 		for _, task := range tasks {
 			p.keeps(task) // its slot is taken
 		}
@@ -227,7 +216,7 @@ func (p *planner) review(job Job) *draft {
 			d.kept = append(d.kept, task)
 		default:
 			d.place = append(d.place, task)
-			if !classic(job.Job) {
+			if !jobs.Classic(job.Job) {
 				d.lost = append(d.lost, task.MemberId)
 			}
 		}
@@ -265,7 +254,7 @@ func (p *planner) keeps(task *raftlogv1.Task) bool {
 // CREATE told the partitions. While only CREATE did, no task is too many: the
 // topic may have grown since.
 func Limit(job Job) (limit int, known bool) {
-	if classic(job.Job) {
+	if jobs.Classic(job.Job) {
 		return classicLimit(job)
 	}
 	partitions := max(len(job.Partitions), len(job.Starts))
@@ -342,7 +331,7 @@ func (p *planner) placeRound(drafts []*draft) bool {
 		p.free[backend]--
 		placed = true
 		assignment := &raftlogv1.TaskAssignment{BackendId: backend}
-		if !classic(d.job.Job) {
+		if !jobs.Classic(d.job.Job) {
 			assignment.MemberId = p.in.MemberID()
 		}
 		if len(d.place) > 0 {
@@ -376,7 +365,7 @@ func (p *planner) finish(d *draft) {
 			d.change.Assignments = append(d.change.Assignments, &raftlogv1.TaskAssignment{TaskId: task.Id})
 		}
 	}
-	if classic(d.job.Job) {
+	if jobs.Classic(d.job.Job) {
 		d.divide()
 	}
 	if len(d.change.Assignments)+len(d.change.RemoveTaskIds) == 0 {

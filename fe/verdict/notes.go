@@ -30,7 +30,7 @@ func notes(in *Input) string {
 
 // setupNotes tell how the job came to run.
 func setupNotes(in *Input) (out []string) {
-	if in.Job.StartNote != "" && !classic(in.Job) {
+	if in.Job.StartNote != "" && !jobs.Classic(in.Job) {
 		out = append(out, "Note: "+in.Job.StartNote+".")
 	}
 	if in.Job.AutoResumes > 0 {
@@ -64,7 +64,7 @@ func placementNotes(in *Input) (out []string) {
 	if alive, slots := live(in.Backends); n > 0 && n < wanted && alive > 0 && in.SlotsTaken >= slots {
 		out = append(out, fmt.Sprintf("%d of %d tasks: all %d slots of %s are taken.", n, wanted, slots, count(alive, "live backend")))
 	}
-	if n > 0 && n <= len(partitions) && !classic(in.Job) {
+	if n > 0 && n <= len(partitions) && !jobs.Classic(in.Job) {
 		out = append(out, fmt.Sprintf("%s for %s: if a task dies, its partitions may wait 45 s.", count(n, "task"), count(len(partitions), "partition")))
 	}
 	if in.View != nil && in.View.Err == nil {
@@ -129,7 +129,7 @@ func repairNote(in *Input, tasks []*backendv1.TaskStatus) (text string) {
 // openTransactions tells where records wait for their producer, which read
 // committed leaves out of the lag.
 func openTransactions(in *Input) string {
-	if !classic(in.Job) || in.Job.Load.ReadUncommitted {
+	if !jobs.Classic(in.Job) || in.Job.Load.ReadUncommitted {
 		return ""
 	}
 	for _, id := range in.View.Topic.Partitions {

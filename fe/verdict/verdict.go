@@ -23,7 +23,6 @@ import (
 	"shoal/fe/state/ledger"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
-	typesv1 "shoal/proto/types/v1"
 )
 
 // StuckAfter is how long a partition with lag may settle nothing before that
@@ -142,11 +141,6 @@ func Of(in Input) Verdict {
 	return *verdict
 }
 
-// classic tells whether a job reads partitions of its own, without a group.
-func classic(job *raftlogv1.Job) bool {
-	return job.Load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC
-}
-
 // current keeps the statuses of tasks at their current epoch.
 func current(of []*raftlogv1.Task, tasks []*backendv1.TaskStatus) []*backendv1.TaskStatus {
 	epochs := make(map[uint64]uint64, len(of))
@@ -200,7 +194,7 @@ func settingUp(in *Input) *Verdict {
 	switch {
 	case in.Job.Started:
 		return nil
-	case classic(in.Job):
+	case jobs.Classic(in.Job):
 		return &Verdict{SettingUp, Busy, "The job is being started."}
 	case in.SetupError != "":
 		return &Verdict{SettingUp, Bad, "The share group is not set up yet, which is tried again: " + strings.TrimSuffix(in.SetupError, ".") + "."}
@@ -308,7 +302,7 @@ func starting(in *Input) *Verdict {
 		return nil
 	}
 	text := fmt.Sprintf("Tasks join the share group, %d of %d.", joined, len(jobs.Loaders(in.Job)))
-	if classic(in.Job) {
+	if jobs.Classic(in.Job) {
 		text = fmt.Sprintf("Tasks start, %d of %d.", joined, len(jobs.Loaders(in.Job)))
 	}
 	if in.Now.Sub(time.UnixMilli(youngest)) > startingFor {
@@ -340,7 +334,7 @@ func idle(in *Input) *Verdict {
 // checking: the group is done with offsets that are not settled, and the
 // auditor has them read.
 func checking(in *Input) *Verdict {
-	if classic(in.Job) {
+	if jobs.Classic(in.Job) {
 		return nil
 	}
 	for _, l := range in.Ledgers {

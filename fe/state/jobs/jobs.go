@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // What commands may get wrong. They come wrapped with the names.
@@ -66,6 +67,11 @@ func (e TransitionError) Error() string {
 // StateName is the state as SHOW ROUTINE LOAD prints it.
 func StateName(s raftlogv1.JobState) string {
 	return strings.TrimPrefix(s.String(), "JOB_STATE_")
+}
+
+// Classic tells whether a job reads partitions of its own, without a group.
+func Classic(job *raftlogv1.Job) bool {
+	return job.Load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC
 }
 
 // Ended tells whether a state is final.
