@@ -2,7 +2,8 @@
 // that is refused, a broker that does not answer, a look-up that failed. So
 // nothing is asked in a hot loop, however often the caller polls.
 //
-// It is a value without a goroutine, of the goroutine that owns it.
+// A Backoff is a value without a goroutine, of the goroutine that owns it. Beside
+// it stands what sources need to wait for several leaders in turn.
 package backoff
 
 import "time"

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"shoal/be/backoff"
 	"shoal/be/source"
 )
 
@@ -36,15 +37,15 @@ var (
 func (r *Reader) ask(ctx context.Context, maxWait time.Duration, deadline time.Time) {
 	r.findLeaders(ctx)
 	of, resume := r.due()
-	until := earlier(deadline, resume)
+	until := backoff.Earlier(deadline, resume)
 	if len(of) == 0 {
-		wait(ctx, until)
+		backoff.Wait(ctx, nil, until)
 		return
 	}
 	brokers := slices.Sorted(maps.Keys(of))
 	i, _ := slices.BinarySearch(brokers, r.turn+1)
 	r.turn = brokers[i%len(brokers)]
-	patience := min(r.patience(len(brokers), maxWait), max(0, time.Until(until)))
+	patience := min(backoff.Patience(len(brokers), r.idle, maxWait), max(0, time.Until(until)))
 	if r.question(ctx, r.turn, of[r.turn], patience) {
 		r.idle = 0
 	} else {
@@ -62,20 +63,10 @@ func (r *Reader) due() (of map[int32][]*partition, resume time.Time) {
 			continue
 		}
 		if at := p.resume(); !at.IsZero() {
-			resume = earlier(at, resume)
+			resume = backoff.Earlier(at, resume)
 		}
 	}
 	return of, resume
-}
-
-// patience is how long the next leader may wait for a record. Alone it has all
-// the time. Of several none may keep the others from being asked: they answer
-// at once, until each of them had nothing, and then share the time.
-func (r *Reader) patience(brokers int, all time.Duration) time.Duration {
-	if brokers > 1 && r.idle < brokers {
-		return 0
-	}
-	return all / time.Duration(brokers)
 }
 
 // question makes one Fetch for partitions that broker leads, and tells whether
@@ -232,22 +223,4 @@ func (r *Reader) decode(p *partition) {
 		return
 	}
 	p.run = run{records: records, next: next}
-}
-
-// wait returns at t, or when ctx ends.
-func wait(ctx context.Context, t time.Time) {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
-
-// earlier is the earlier of two times, of which b may be zero for none.
-func earlier(a, b time.Time) time.Time {
-	if b.IsZero() || a.Before(b) {
-		return a
-	}
-	return b
 }

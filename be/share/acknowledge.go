@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"shoal/be/backoff"
 	"shoal/be/source"
 )
 
@@ -59,7 +60,7 @@ func (m *Member) Acknowledge(ctx context.Context, acks []source.Ack) (results []
 		some, until := m.send(ctx, m.sessions[broker], mine)
 		results = append(results, some...)
 		if !until.IsZero() {
-			lockedUntil = earlier(until, lockedUntil)
+			lockedUntil = backoff.Earlier(until, lockedUntil)
 		}
 	}
 	return results, lockedUntil

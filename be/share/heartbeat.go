@@ -41,7 +41,7 @@ type heart struct {
 func (m *Member) Run(ctx context.Context) error {
 	h := &heart{Member: m, coordinator: -1}
 	for ctx.Err() == nil && !m.isClosed() {
-		wait(ctx, m.closed, time.Now().Add(h.beat(ctx)))
+		backoff.Wait(ctx, m.closed, time.Now().Add(h.beat(ctx)))
 	}
 	m.update(membership{trouble: ErrNotAssigned})
 	return h.leave(context.WithoutCancel(ctx))
@@ -180,7 +180,7 @@ func (h *heart) leave(ctx context.Context) error {
 		}
 		h.coordinator = -1
 		h.rest.Fail(err)
-		if wait(ctx, nil, h.rest.Until); ctx.Err() != nil {
+		if backoff.Wait(ctx, nil, h.rest.Until); ctx.Err() != nil {
 			return failure("leaving share group "+h.cfg.Group, err)
 		}
 	}

@@ -127,7 +127,7 @@ func (m *Member) Fetch(ctx context.Context, limits source.Limits) (source.Fetch,
 	s, want, err := m.next(ctx, deadline)
 	m.flush(context.WithoutCancel(ctx), want, &f)
 	if err == nil {
-		limits.MaxWait = min(max(0, time.Until(deadline)), want.patience(limits.MaxWait, m.empty))
+		limits.MaxWait = min(max(0, time.Until(deadline)), backoff.Patience(len(want.brokers), m.empty, limits.MaxWait))
 		err = m.fetch(context.WithoutCancel(ctx), s, want.of[s.broker], limits, &f)
 	}
 	if f.LockedUntil.IsZero() {
@@ -161,33 +161,14 @@ func (m *Member) next(ctx context.Context, deadline time.Time) (*session, wanted
 			if err == nil {
 				err = failure
 			}
-			retry = earlier(earlier(retry, until), m.lookup.Until)
+			retry = backoff.Earlier(backoff.Earlier(retry, until), m.lookup.Until)
 		}
-		wait(ctx, changed, retry)
+		backoff.Wait(ctx, changed, retry)
 		if !time.Now().Before(deadline) {
 			return nil, wanted{}, err
 		}
 	}
 	return nil, wanted{}, ctx.Err()
-}
-
-// wait returns at t, when changed is closed, or when ctx ends.
-func wait(ctx context.Context, changed <-chan struct{}, t time.Time) {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-changed:
-	case <-timer.C:
-	}
-}
-
-// earlier is the earlier of two times, of which b may be zero for none.
-func earlier(a, b time.Time) time.Time {
-	if b.IsZero() || a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // wanted is the assigned partitions by leader.
@@ -210,20 +191,6 @@ func (m *Member) want(assigned []source.PartitionID) wanted {
 	}
 	slices.Sort(w.brokers)
 	return w
-}
-
-// patience is how long the next leader may wait for a record. Alone it has all
-// the time. Of several none may keep the others from being asked: they answer
-// at once, until each of them had nothing, and then share the time.
-func (w wanted) patience(all time.Duration, empty int) time.Duration {
-	n := len(w.brokers)
-	switch {
-	case n == 1:
-		return all
-	case empty < n:
-		return 0
-	}
-	return all / time.Duration(n)
 }
 
 // choose is the session of the first broker after the last one asked that does
