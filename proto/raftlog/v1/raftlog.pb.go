@@ -26,6 +26,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// FrontendRole is Doris's: a FOLLOWER votes and may lead, an OBSERVER only has
+// the state.
+type FrontendRole int32
+
+const (
+	// In logs of releases without roles: a FOLLOWER.
+	FrontendRole_FRONTEND_ROLE_UNSPECIFIED FrontendRole = 0
+	FrontendRole_FRONTEND_ROLE_FOLLOWER    FrontendRole = 1
+	FrontendRole_FRONTEND_ROLE_OBSERVER    FrontendRole = 2
+)
+
+// Enum value maps for FrontendRole.
+var (
+	FrontendRole_name = map[int32]string{
+		0: "FRONTEND_ROLE_UNSPECIFIED",
+		1: "FRONTEND_ROLE_FOLLOWER",
+		2: "FRONTEND_ROLE_OBSERVER",
+	}
+	FrontendRole_value = map[string]int32{
+		"FRONTEND_ROLE_UNSPECIFIED": 0,
+		"FRONTEND_ROLE_FOLLOWER":    1,
+		"FRONTEND_ROLE_OBSERVER":    2,
+	}
+)
+
+func (x FrontendRole) Enum() *FrontendRole {
+	p := new(FrontendRole)
+	*p = x
+	return p
+}
+
+func (x FrontendRole) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FrontendRole) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftlog_v1_raftlog_proto_enumTypes[0].Descriptor()
+}
+
+func (FrontendRole) Type() protoreflect.EnumType {
+	return &file_raftlog_v1_raftlog_proto_enumTypes[0]
+}
+
+func (x FrontendRole) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FrontendRole.Descriptor instead.
+func (FrontendRole) EnumDescriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{0}
+}
+
 type JobState int32
 
 const (
@@ -68,11 +120,11 @@ func (x JobState) String() string {
 }
 
 func (JobState) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftlog_v1_raftlog_proto_enumTypes[0].Descriptor()
+	return file_raftlog_v1_raftlog_proto_enumTypes[1].Descriptor()
 }
 
 func (JobState) Type() protoreflect.EnumType {
-	return &file_raftlog_v1_raftlog_proto_enumTypes[0]
+	return &file_raftlog_v1_raftlog_proto_enumTypes[1]
 }
 
 func (x JobState) Number() protoreflect.EnumNumber {
@@ -81,7 +133,7 @@ func (x JobState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use JobState.Descriptor instead.
 func (JobState) EnumDescriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{0}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{1}
 }
 
 // Command is one log entry. Whatever the state machine cannot decide by itself
@@ -117,6 +169,8 @@ type Command struct {
 	//	*Command_CreateFile
 	//	*Command_DropFile
 	//	*Command_DeadLettersDelivered
+	//	*Command_AddBackend
+	//	*Command_DecommissionBackend
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -391,6 +445,24 @@ func (x *Command) GetDeadLettersDelivered() *DeadLettersDelivered {
 	return nil
 }
 
+func (x *Command) GetAddBackend() *AddBackend {
+	if x != nil {
+		if x, ok := x.Body.(*Command_AddBackend); ok {
+			return x.AddBackend
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDecommissionBackend() *DecommissionBackend {
+	if x != nil {
+		if x, ok := x.Body.(*Command_DecommissionBackend); ok {
+			return x.DecommissionBackend
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -495,6 +567,14 @@ type Command_DeadLettersDelivered struct {
 	DeadLettersDelivered *DeadLettersDelivered `protobuf:"bytes,26,opt,name=dead_letters_delivered,json=deadLettersDelivered,proto3,oneof"`
 }
 
+type Command_AddBackend struct {
+	AddBackend *AddBackend `protobuf:"bytes,29,opt,name=add_backend,json=addBackend,proto3,oneof"`
+}
+
+type Command_DecommissionBackend struct {
+	DecommissionBackend *DecommissionBackend `protobuf:"bytes,30,opt,name=decommission_backend,json=decommissionBackend,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Body() {}
 
 func (*Command_RegisterFrontend) isCommand_Body() {}
@@ -544,6 +624,10 @@ func (*Command_CreateFile) isCommand_Body() {}
 func (*Command_DropFile) isCommand_Body() {}
 
 func (*Command_DeadLettersDelivered) isCommand_Body() {}
+
+func (*Command_AddBackend) isCommand_Body() {}
+
+func (*Command_DecommissionBackend) isCommand_Body() {}
 
 // Bootstrap makes a cluster out of an empty state. Refused on any other.
 type Bootstrap struct {
@@ -608,6 +692,7 @@ type Frontend struct {
 	RaftPort      uint32                 `protobuf:"varint,6,opt,name=raft_port,json=raftPort,proto3" json:"raft_port,omitempty"`
 	Version       string                 `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
 	JoinedMs      int64                  `protobuf:"varint,8,opt,name=joined_ms,json=joinedMs,proto3" json:"joined_ms,omitempty"`
+	Role          FrontendRole           `protobuf:"varint,9,opt,name=role,proto3,enum=shoal.raftlog.v1.FrontendRole" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -698,7 +783,17 @@ func (x *Frontend) GetJoinedMs() int64 {
 	return 0
 }
 
-// RegisterFrontend adds a frontend or renews its addresses.
+func (x *Frontend) GetRole() FrontendRole {
+	if x != nil {
+		return x.Role
+	}
+	return FrontendRole_FRONTEND_ROLE_UNSPECIFIED
+}
+
+// RegisterFrontend adds a frontend or renews its addresses. A new id takes the
+// place of another one at the same host and raft_port, which is refused from
+// then on: its data folder was emptied. The role is that of AddFrontend or of
+// whose place it takes, FOLLOWER otherwise.
 type RegisterFrontend struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Frontend      *Frontend              `protobuf:"bytes,1,opt,name=frontend,proto3" json:"frontend,omitempty"`
@@ -743,24 +838,150 @@ func (x *RegisterFrontend) GetFrontend() *Frontend {
 	return nil
 }
 
-type Backend struct {
+// AddFrontend says as what a frontend will join that is not there yet, and lets
+// one come back that was dropped.
+type AddFrontend struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	NodeUuid      string                 `protobuf:"bytes,2,opt,name=node_uuid,json=nodeUuid,proto3" json:"node_uuid,omitempty"`
-	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
-	RpcPort       uint32                 `protobuf:"varint,4,opt,name=rpc_port,json=rpcPort,proto3" json:"rpc_port,omitempty"`
-	HttpPort      uint32                 `protobuf:"varint,5,opt,name=http_port,json=httpPort,proto3" json:"http_port,omitempty"`
-	Slots         uint32                 `protobuf:"varint,6,opt,name=slots,proto3" json:"slots,omitempty"`
-	Version       string                 `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
-	Dropped       bool                   `protobuf:"varint,8,opt,name=dropped,proto3" json:"dropped,omitempty"`
-	JoinedMs      int64                  `protobuf:"varint,9,opt,name=joined_ms,json=joinedMs,proto3" json:"joined_ms,omitempty"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	RaftPort      uint32                 `protobuf:"varint,2,opt,name=raft_port,json=raftPort,proto3" json:"raft_port,omitempty"`
+	Role          FrontendRole           `protobuf:"varint,3,opt,name=role,proto3,enum=shoal.raftlog.v1.FrontendRole" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *AddFrontend) Reset() {
+	*x = AddFrontend{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddFrontend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddFrontend) ProtoMessage() {}
+
+func (x *AddFrontend) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddFrontend.ProtoReflect.Descriptor instead.
+func (*AddFrontend) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AddFrontend) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *AddFrontend) GetRaftPort() uint32 {
+	if x != nil {
+		return x.RaftPort
+	}
+	return 0
+}
+
+func (x *AddFrontend) GetRole() FrontendRole {
+	if x != nil {
+		return x.Role
+	}
+	return FrontendRole_FRONTEND_ROLE_UNSPECIFIED
+}
+
+// DropFrontend takes away what was added or joined at an address. It is refused
+// until it is added again.
+type DropFrontend struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	RaftPort      uint32                 `protobuf:"varint,2,opt,name=raft_port,json=raftPort,proto3" json:"raft_port,omitempty"`
+	Role          FrontendRole           `protobuf:"varint,3,opt,name=role,proto3,enum=shoal.raftlog.v1.FrontendRole" json:"role,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropFrontend) Reset() {
+	*x = DropFrontend{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropFrontend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropFrontend) ProtoMessage() {}
+
+func (x *DropFrontend) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropFrontend.ProtoReflect.Descriptor instead.
+func (*DropFrontend) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DropFrontend) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *DropFrontend) GetRaftPort() uint32 {
+	if x != nil {
+		return x.RaftPort
+	}
+	return 0
+}
+
+func (x *DropFrontend) GetRole() FrontendRole {
+	if x != nil {
+		return x.Role
+	}
+	return FrontendRole_FRONTEND_ROLE_UNSPECIFIED
+}
+
+type Backend struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	NodeUuid string                 `protobuf:"bytes,2,opt,name=node_uuid,json=nodeUuid,proto3" json:"node_uuid,omitempty"`
+	Host     string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	RpcPort  uint32                 `protobuf:"varint,4,opt,name=rpc_port,json=rpcPort,proto3" json:"rpc_port,omitempty"`
+	HttpPort uint32                 `protobuf:"varint,5,opt,name=http_port,json=httpPort,proto3" json:"http_port,omitempty"`
+	Slots    uint32                 `protobuf:"varint,6,opt,name=slots,proto3" json:"slots,omitempty"`
+	Version  string                 `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
+	Dropped  bool                   `protobuf:"varint,8,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	JoinedMs int64                  `protobuf:"varint,9,opt,name=joined_ms,json=joinedMs,proto3" json:"joined_ms,omitempty"`
+	// It gets no tasks, and is dropped once it has none.
+	Decommissioning bool `protobuf:"varint,10,opt,name=decommissioning,proto3" json:"decommissioning,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[4]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +993,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[4]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +1006,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{4}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Backend) GetId() uint64 {
@@ -851,17 +1072,27 @@ func (x *Backend) GetJoinedMs() int64 {
 	return 0
 }
 
+func (x *Backend) GetDecommissioning() bool {
+	if x != nil {
+		return x.Decommissioning
+	}
+	return false
+}
+
 // RegisterBackend adds a backend or renews its addresses; by node_uuid.
 type RegisterBackend struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Backend       *Backend               `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Backend *Backend               `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
+	// It takes the place of what is known at its host and rpc_port. Logs of
+	// releases that did not know of it are replayed without.
+	ByAddress     bool `protobuf:"varint,2,opt,name=by_address,json=byAddress,proto3" json:"by_address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RegisterBackend) Reset() {
 	*x = RegisterBackend{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[5]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +1104,7 @@ func (x *RegisterBackend) String() string {
 func (*RegisterBackend) ProtoMessage() {}
 
 func (x *RegisterBackend) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[5]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +1117,7 @@ func (x *RegisterBackend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterBackend.ProtoReflect.Descriptor instead.
 func (*RegisterBackend) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{5}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RegisterBackend) GetBackend() *Backend {
@@ -896,16 +1127,134 @@ func (x *RegisterBackend) GetBackend() *Backend {
 	return nil
 }
 
-type DropBackend struct {
+func (x *RegisterBackend) GetByAddress() bool {
+	if x != nil {
+		return x.ByAddress
+	}
+	return false
+}
+
+// AddBackend makes a backend known by its address before it registers, or takes
+// a dropped one back.
+type AddBackend struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	BackendId     uint64                 `protobuf:"varint,1,opt,name=backend_id,json=backendId,proto3" json:"backend_id,omitempty"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	RpcPort       uint32                 `protobuf:"varint,2,opt,name=rpc_port,json=rpcPort,proto3" json:"rpc_port,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *AddBackend) Reset() {
+	*x = AddBackend{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddBackend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddBackend) ProtoMessage() {}
+
+func (x *AddBackend) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddBackend.ProtoReflect.Descriptor instead.
+func (*AddBackend) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AddBackend) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *AddBackend) GetRpcPort() uint32 {
+	if x != nil {
+		return x.RpcPort
+	}
+	return 0
+}
+
+type DecommissionBackend struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	BackendId uint64                 `protobuf:"varint,1,opt,name=backend_id,json=backendId,proto3" json:"backend_id,omitempty"`
+	// Back to work.
+	Cancel        bool `protobuf:"varint,2,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecommissionBackend) Reset() {
+	*x = DecommissionBackend{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecommissionBackend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecommissionBackend) ProtoMessage() {}
+
+func (x *DecommissionBackend) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecommissionBackend.ProtoReflect.Descriptor instead.
+func (*DecommissionBackend) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DecommissionBackend) GetBackendId() uint64 {
+	if x != nil {
+		return x.BackendId
+	}
+	return 0
+}
+
+func (x *DecommissionBackend) GetCancel() bool {
+	if x != nil {
+		return x.Cancel
+	}
+	return false
+}
+
+type DropBackend struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	BackendId uint64                 `protobuf:"varint,1,opt,name=backend_id,json=backendId,proto3" json:"backend_id,omitempty"`
+	// Refused while a task has it.
+	Idle bool `protobuf:"varint,2,opt,name=idle,proto3" json:"idle,omitempty"`
+	// Refused unless it is being decommissioned still: the end of that.
+	Decommissioned bool `protobuf:"varint,3,opt,name=decommissioned,proto3" json:"decommissioned,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
 func (x *DropBackend) Reset() {
 	*x = DropBackend{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[6]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1266,7 @@ func (x *DropBackend) String() string {
 func (*DropBackend) ProtoMessage() {}
 
 func (x *DropBackend) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[6]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1279,7 @@ func (x *DropBackend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropBackend.ProtoReflect.Descriptor instead.
 func (*DropBackend) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{6}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DropBackend) GetBackendId() uint64 {
@@ -938,6 +1287,20 @@ func (x *DropBackend) GetBackendId() uint64 {
 		return x.BackendId
 	}
 	return 0
+}
+
+func (x *DropBackend) GetIdle() bool {
+	if x != nil {
+		return x.Idle
+	}
+	return false
+}
+
+func (x *DropBackend) GetDecommissioned() bool {
+	if x != nil {
+		return x.Decommissioned
+	}
+	return false
 }
 
 type CreateDatabase struct {
@@ -949,7 +1312,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[7]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -961,7 +1324,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[7]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -974,7 +1337,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{7}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -993,7 +1356,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[8]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1368,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[8]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1381,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{8}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -1039,7 +1402,7 @@ type Database struct {
 
 func (x *Database) Reset() {
 	*x = Database{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[9]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1414,7 @@ func (x *Database) String() string {
 func (*Database) ProtoMessage() {}
 
 func (x *Database) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[9]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1427,7 @@ func (x *Database) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Database.ProtoReflect.Descriptor instead.
 func (*Database) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{9}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Database) GetId() uint64 {
@@ -1098,7 +1461,7 @@ type RenameDatabase struct {
 
 func (x *RenameDatabase) Reset() {
 	*x = RenameDatabase{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[10]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1473,7 @@ func (x *RenameDatabase) String() string {
 func (*RenameDatabase) ProtoMessage() {}
 
 func (x *RenameDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[10]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1486,7 @@ func (x *RenameDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameDatabase.ProtoReflect.Descriptor instead.
 func (*RenameDatabase) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{10}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RenameDatabase) GetDatabaseId() uint64 {
@@ -1150,7 +1513,7 @@ type RenameTable struct {
 
 func (x *RenameTable) Reset() {
 	*x = RenameTable{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[11]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1525,7 @@ func (x *RenameTable) String() string {
 func (*RenameTable) ProtoMessage() {}
 
 func (x *RenameTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[11]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1538,7 @@ func (x *RenameTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameTable.ProtoReflect.Descriptor instead.
 func (*RenameTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{11}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RenameTable) GetTableId() uint64 {
@@ -1208,7 +1571,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[12]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1583,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[12]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1596,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{12}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AlterTable) GetTableId() uint64 {
@@ -1273,7 +1636,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[13]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1648,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[13]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1661,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{13}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TruncateTable) GetTableId() uint64 {
@@ -1326,7 +1689,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[14]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1701,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[14]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1714,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{14}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *File) GetId() uint64 {
@@ -1419,7 +1782,7 @@ type CreateFile struct {
 
 func (x *CreateFile) Reset() {
 	*x = CreateFile{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[15]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1794,7 @@ func (x *CreateFile) String() string {
 func (*CreateFile) ProtoMessage() {}
 
 func (x *CreateFile) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[15]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1807,7 @@ func (x *CreateFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateFile.ProtoReflect.Descriptor instead.
 func (*CreateFile) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{15}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreateFile) GetFile() *File {
@@ -1465,7 +1828,7 @@ type DropFile struct {
 
 func (x *DropFile) Reset() {
 	*x = DropFile{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[16]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1840,7 @@ func (x *DropFile) String() string {
 func (*DropFile) ProtoMessage() {}
 
 func (x *DropFile) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[16]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1853,7 @@ func (x *DropFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropFile.ProtoReflect.Descriptor instead.
 func (*DropFile) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{16}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DropFile) GetDatabaseId() uint64 {
@@ -1538,7 +1901,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[17]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1913,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[17]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1926,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{17}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Table) GetId() uint64 {
@@ -1660,7 +2023,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[18]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +2035,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[18]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +2048,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{18}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CreateTable) GetTable() *Table {
@@ -1704,7 +2067,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[19]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +2079,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[19]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +2092,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{19}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DropTable) GetTableId() uint64 {
@@ -1756,7 +2119,7 @@ type TableRowset struct {
 
 func (x *TableRowset) Reset() {
 	*x = TableRowset{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[20]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1768,7 +2131,7 @@ func (x *TableRowset) String() string {
 func (*TableRowset) ProtoMessage() {}
 
 func (x *TableRowset) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[20]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1781,7 +2144,7 @@ func (x *TableRowset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableRowset.ProtoReflect.Descriptor instead.
 func (*TableRowset) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{20}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TableRowset) GetTableId() uint64 {
@@ -1842,7 +2205,7 @@ type LedgerStart struct {
 
 func (x *LedgerStart) Reset() {
 	*x = LedgerStart{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[21]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +2217,7 @@ func (x *LedgerStart) String() string {
 func (*LedgerStart) ProtoMessage() {}
 
 func (x *LedgerStart) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[21]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +2230,7 @@ func (x *LedgerStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LedgerStart.ProtoReflect.Descriptor instead.
 func (*LedgerStart) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{21}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LedgerStart) GetTopicId() []byte {
@@ -1955,7 +2318,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[22]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1967,7 +2330,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[22]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1980,7 +2343,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{22}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Job) GetId() uint64 {
@@ -2262,7 +2625,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[23]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2637,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[23]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2650,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{23}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Task) GetId() uint64 {
@@ -2410,7 +2773,7 @@ type AlterRoutineLoad struct {
 
 func (x *AlterRoutineLoad) Reset() {
 	*x = AlterRoutineLoad{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[24]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2785,7 @@ func (x *AlterRoutineLoad) String() string {
 func (*AlterRoutineLoad) ProtoMessage() {}
 
 func (x *AlterRoutineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[24]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2798,7 @@ func (x *AlterRoutineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterRoutineLoad.ProtoReflect.Descriptor instead.
 func (*AlterRoutineLoad) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{24}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AlterRoutineLoad) GetJobId() uint64 {
@@ -2499,7 +2862,7 @@ type DeadLettersDelivered struct {
 
 func (x *DeadLettersDelivered) Reset() {
 	*x = DeadLettersDelivered{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[25]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2874,7 @@ func (x *DeadLettersDelivered) String() string {
 func (*DeadLettersDelivered) ProtoMessage() {}
 
 func (x *DeadLettersDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[25]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2887,7 @@ func (x *DeadLettersDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersDelivered.ProtoReflect.Descriptor instead.
 func (*DeadLettersDelivered) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{25}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeadLettersDelivered) GetJobId() uint64 {
@@ -2560,7 +2923,7 @@ type CreateRoutineLoad struct {
 
 func (x *CreateRoutineLoad) Reset() {
 	*x = CreateRoutineLoad{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[26]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2935,7 @@ func (x *CreateRoutineLoad) String() string {
 func (*CreateRoutineLoad) ProtoMessage() {}
 
 func (x *CreateRoutineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[26]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2585,7 +2948,7 @@ func (x *CreateRoutineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRoutineLoad.ProtoReflect.Descriptor instead.
 func (*CreateRoutineLoad) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{26}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CreateRoutineLoad) GetJob() *Job {
@@ -2615,7 +2978,7 @@ type StartRoutineLoad struct {
 
 func (x *StartRoutineLoad) Reset() {
 	*x = StartRoutineLoad{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[27]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2627,7 +2990,7 @@ func (x *StartRoutineLoad) String() string {
 func (*StartRoutineLoad) ProtoMessage() {}
 
 func (x *StartRoutineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[27]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2640,7 +3003,7 @@ func (x *StartRoutineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartRoutineLoad.ProtoReflect.Descriptor instead.
 func (*StartRoutineLoad) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{27}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StartRoutineLoad) GetJobId() uint64 {
@@ -2687,7 +3050,7 @@ type ChangeJobState struct {
 
 func (x *ChangeJobState) Reset() {
 	*x = ChangeJobState{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +3062,7 @@ func (x *ChangeJobState) String() string {
 func (*ChangeJobState) ProtoMessage() {}
 
 func (x *ChangeJobState) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[28]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +3075,7 @@ func (x *ChangeJobState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeJobState.ProtoReflect.Descriptor instead.
 func (*ChangeJobState) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{28}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChangeJobState) GetJobId() uint64 {
@@ -2768,7 +3131,7 @@ type RemoveJob struct {
 
 func (x *RemoveJob) Reset() {
 	*x = RemoveJob{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +3143,7 @@ func (x *RemoveJob) String() string {
 func (*RemoveJob) ProtoMessage() {}
 
 func (x *RemoveJob) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[29]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2793,7 +3156,7 @@ func (x *RemoveJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveJob.ProtoReflect.Descriptor instead.
 func (*RemoveJob) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{29}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RemoveJob) GetJobId() uint64 {
@@ -2822,7 +3185,7 @@ type TaskAssignment struct {
 
 func (x *TaskAssignment) Reset() {
 	*x = TaskAssignment{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +3197,7 @@ func (x *TaskAssignment) String() string {
 func (*TaskAssignment) ProtoMessage() {}
 
 func (x *TaskAssignment) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[30]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +3210,7 @@ func (x *TaskAssignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskAssignment.ProtoReflect.Descriptor instead.
 func (*TaskAssignment) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{30}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TaskAssignment) GetTaskId() uint64 {
@@ -2905,7 +3268,7 @@ type ScheduleTasks struct {
 
 func (x *ScheduleTasks) Reset() {
 	*x = ScheduleTasks{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3280,7 @@ func (x *ScheduleTasks) String() string {
 func (*ScheduleTasks) ProtoMessage() {}
 
 func (x *ScheduleTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[31]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3293,7 @@ func (x *ScheduleTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleTasks.ProtoReflect.Descriptor instead.
 func (*ScheduleTasks) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{31}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ScheduleTasks) GetJobId() uint64 {
@@ -2964,7 +3327,7 @@ type CommitTxns struct {
 
 func (x *CommitTxns) Reset() {
 	*x = CommitTxns{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +3339,7 @@ func (x *CommitTxns) String() string {
 func (*CommitTxns) ProtoMessage() {}
 
 func (x *CommitTxns) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[32]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +3352,7 @@ func (x *CommitTxns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTxns.ProtoReflect.Descriptor instead.
 func (*CommitTxns) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{32}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CommitTxns) GetTxns() []*v11.CommitTxnRequest {
@@ -3010,7 +3373,7 @@ type AddLedgers struct {
 
 func (x *AddLedgers) Reset() {
 	*x = AddLedgers{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[33]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3022,7 +3385,7 @@ func (x *AddLedgers) String() string {
 func (*AddLedgers) ProtoMessage() {}
 
 func (x *AddLedgers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[33]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3035,7 +3398,7 @@ func (x *AddLedgers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddLedgers.ProtoReflect.Descriptor instead.
 func (*AddLedgers) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{33}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AddLedgers) GetJobId() uint64 {
@@ -3064,7 +3427,7 @@ type SettleOffsets struct {
 
 func (x *SettleOffsets) Reset() {
 	*x = SettleOffsets{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[34]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3439,7 @@ func (x *SettleOffsets) String() string {
 func (*SettleOffsets) ProtoMessage() {}
 
 func (x *SettleOffsets) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[34]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3452,7 @@ func (x *SettleOffsets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleOffsets.ProtoReflect.Descriptor instead.
 func (*SettleOffsets) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{34}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SettleOffsets) GetJobId() uint64 {
@@ -3125,7 +3488,7 @@ type ForgetVoids struct {
 
 func (x *ForgetVoids) Reset() {
 	*x = ForgetVoids{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[35]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3137,7 +3500,7 @@ func (x *ForgetVoids) String() string {
 func (*ForgetVoids) ProtoMessage() {}
 
 func (x *ForgetVoids) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[35]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3150,7 +3513,7 @@ func (x *ForgetVoids) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetVoids.ProtoReflect.Descriptor instead.
 func (*ForgetVoids) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{35}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ForgetVoids) GetJobId() uint64 {
@@ -3210,7 +3573,7 @@ type Ledger struct {
 
 func (x *Ledger) Reset() {
 	*x = Ledger{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[36]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3222,7 +3585,7 @@ func (x *Ledger) String() string {
 func (*Ledger) ProtoMessage() {}
 
 func (x *Ledger) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[36]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3235,7 +3598,7 @@ func (x *Ledger) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ledger.ProtoReflect.Descriptor instead.
 func (*Ledger) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{36}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Ledger) GetJobId() uint64 {
@@ -3392,7 +3755,7 @@ type RememberedVoid struct {
 
 func (x *RememberedVoid) Reset() {
 	*x = RememberedVoid{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[37]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3767,7 @@ func (x *RememberedVoid) String() string {
 func (*RememberedVoid) ProtoMessage() {}
 
 func (x *RememberedVoid) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[37]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3780,7 @@ func (x *RememberedVoid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberedVoid.ProtoReflect.Descriptor instead.
 func (*RememberedVoid) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{37}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RememberedVoid) GetFirst() int64 {
@@ -3461,7 +3824,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[38]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3473,7 +3836,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[38]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3486,7 +3849,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{38}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SnapshotHeader) GetFormatVersion() uint32 {
@@ -3511,20 +3874,25 @@ func (x *SnapshotHeader) GetRecords() uint64 {
 }
 
 type Cluster struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	Warehouse     string                 `protobuf:"bytes,2,opt,name=warehouse,proto3" json:"warehouse,omitempty"`
-	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	LastId        uint64                 `protobuf:"varint,4,opt,name=last_id,json=lastId,proto3" json:"last_id,omitempty"`
-	Frontends     []*Frontend            `protobuf:"bytes,5,rep,name=frontends,proto3" json:"frontends,omitempty"`
-	Backends      []*Backend             `protobuf:"bytes,6,rep,name=backends,proto3" json:"backends,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId   string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Warehouse   string                 `protobuf:"bytes,2,opt,name=warehouse,proto3" json:"warehouse,omitempty"`
+	Incarnation uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	LastId      uint64                 `protobuf:"varint,4,opt,name=last_id,json=lastId,proto3" json:"last_id,omitempty"`
+	Frontends   []*Frontend            `protobuf:"bytes,5,rep,name=frontends,proto3" json:"frontends,omitempty"`
+	Backends    []*Backend             `protobuf:"bytes,6,rep,name=backends,proto3" json:"backends,omitempty"`
+	// Host, raft_port and role of those that have not joined yet.
+	AddedFrontends []*Frontend `protobuf:"bytes,7,rep,name=added_frontends,json=addedFrontends,proto3" json:"added_frontends,omitempty"`
+	// Those that are refused: by id, and by host and raft_port unless another one
+	// took the place.
+	DroppedFrontends []*Frontend `protobuf:"bytes,8,rep,name=dropped_frontends,json=droppedFrontends,proto3" json:"dropped_frontends,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[39]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +3904,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[39]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +3917,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{39}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Cluster) GetClusterId() string {
@@ -3594,6 +3962,20 @@ func (x *Cluster) GetBackends() []*Backend {
 	return nil
 }
 
+func (x *Cluster) GetAddedFrontends() []*Frontend {
+	if x != nil {
+		return x.AddedFrontends
+	}
+	return nil
+}
+
+func (x *Cluster) GetDroppedFrontends() []*Frontend {
+	if x != nil {
+		return x.DroppedFrontends
+	}
+	return nil
+}
+
 // ErrorRowset is a file of error rows of a job.
 type ErrorRowset struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -3609,7 +3991,7 @@ type ErrorRowset struct {
 
 func (x *ErrorRowset) Reset() {
 	*x = ErrorRowset{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[40]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +4003,7 @@ func (x *ErrorRowset) String() string {
 func (*ErrorRowset) ProtoMessage() {}
 
 func (x *ErrorRowset) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[40]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +4016,7 @@ func (x *ErrorRowset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRowset.ProtoReflect.Descriptor instead.
 func (*ErrorRowset) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{40}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ErrorRowset) GetJobId() uint64 {
@@ -3692,7 +4074,7 @@ type SnapshotRecord struct {
 
 func (x *SnapshotRecord) Reset() {
 	*x = SnapshotRecord{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[41]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3704,7 +4086,7 @@ func (x *SnapshotRecord) String() string {
 func (*SnapshotRecord) ProtoMessage() {}
 
 func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[41]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3717,7 +4099,7 @@ func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRecord.ProtoReflect.Descriptor instead.
 func (*SnapshotRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{41}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SnapshotRecord) GetBody() isSnapshotRecord_Body {
@@ -3855,7 +4237,7 @@ var File_raftlog_v1_raftlog_proto protoreflect.FileDescriptor
 
 const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\n" +
-	"\x18raftlog/v1/raftlog.proto\x12\x10shoal.raftlog.v1\x1a\x1afrontend/v1/frontend.proto\x1a\x14types/v1/types.proto\"\xbd\x0e\n" +
+	"\x18raftlog/v1/raftlog.proto\x12\x10shoal.raftlog.v1\x1a\x1afrontend/v1/frontend.proto\x1a\x14types/v1/types.proto\"\xda\x0f\n" +
 	"\aCommand\x12\x13\n" +
 	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12;\n" +
 	"\tbootstrap\x18\x02 \x01(\v2\x1b.shoal.raftlog.v1.BootstrapH\x00R\tbootstrap\x12Q\n" +
@@ -3889,12 +4271,15 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\vcreate_file\x18\x18 \x01(\v2\x1c.shoal.raftlog.v1.CreateFileH\x00R\n" +
 	"createFile\x129\n" +
 	"\tdrop_file\x18\x19 \x01(\v2\x1a.shoal.raftlog.v1.DropFileH\x00R\bdropFile\x12^\n" +
-	"\x16dead_letters_delivered\x18\x1a \x01(\v2&.shoal.raftlog.v1.DeadLettersDeliveredH\x00R\x14deadLettersDeliveredB\x06\n" +
+	"\x16dead_letters_delivered\x18\x1a \x01(\v2&.shoal.raftlog.v1.DeadLettersDeliveredH\x00R\x14deadLettersDelivered\x12?\n" +
+	"\vadd_backend\x18\x1d \x01(\v2\x1c.shoal.raftlog.v1.AddBackendH\x00R\n" +
+	"addBackend\x12Z\n" +
+	"\x14decommission_backend\x18\x1e \x01(\v2%.shoal.raftlog.v1.DecommissionBackendH\x00R\x13decommissionBackendB\x06\n" +
 	"\x04body\"H\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1c\n" +
-	"\twarehouse\x18\x02 \x01(\tR\twarehouse\"\xd9\x01\n" +
+	"\twarehouse\x18\x02 \x01(\tR\twarehouse\"\x8d\x02\n" +
 	"\bFrontend\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x1d\n" +
@@ -3904,9 +4289,18 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\brpc_port\x18\x05 \x01(\rR\arpcPort\x12\x1b\n" +
 	"\traft_port\x18\x06 \x01(\rR\braftPort\x12\x18\n" +
 	"\aversion\x18\a \x01(\tR\aversion\x12\x1b\n" +
-	"\tjoined_ms\x18\b \x01(\x03R\bjoinedMs\"J\n" +
+	"\tjoined_ms\x18\b \x01(\x03R\bjoinedMs\x122\n" +
+	"\x04role\x18\t \x01(\x0e2\x1e.shoal.raftlog.v1.FrontendRoleR\x04role\"J\n" +
 	"\x10RegisterFrontend\x126\n" +
-	"\bfrontend\x18\x01 \x01(\v2\x1a.shoal.raftlog.v1.FrontendR\bfrontend\"\xe9\x01\n" +
+	"\bfrontend\x18\x01 \x01(\v2\x1a.shoal.raftlog.v1.FrontendR\bfrontend\"r\n" +
+	"\vAddFrontend\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1b\n" +
+	"\traft_port\x18\x02 \x01(\rR\braftPort\x122\n" +
+	"\x04role\x18\x03 \x01(\x0e2\x1e.shoal.raftlog.v1.FrontendRoleR\x04role\"s\n" +
+	"\fDropFrontend\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1b\n" +
+	"\traft_port\x18\x02 \x01(\rR\braftPort\x122\n" +
+	"\x04role\x18\x03 \x01(\x0e2\x1e.shoal.raftlog.v1.FrontendRoleR\x04role\"\x93\x02\n" +
 	"\aBackend\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
 	"\tnode_uuid\x18\x02 \x01(\tR\bnodeUuid\x12\x12\n" +
@@ -3916,12 +4310,26 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x05slots\x18\x06 \x01(\rR\x05slots\x12\x18\n" +
 	"\aversion\x18\a \x01(\tR\aversion\x12\x18\n" +
 	"\adropped\x18\b \x01(\bR\adropped\x12\x1b\n" +
-	"\tjoined_ms\x18\t \x01(\x03R\bjoinedMs\"F\n" +
+	"\tjoined_ms\x18\t \x01(\x03R\bjoinedMs\x12(\n" +
+	"\x0fdecommissioning\x18\n" +
+	" \x01(\bR\x0fdecommissioning\"e\n" +
 	"\x0fRegisterBackend\x123\n" +
-	"\abackend\x18\x01 \x01(\v2\x19.shoal.raftlog.v1.BackendR\abackend\",\n" +
+	"\abackend\x18\x01 \x01(\v2\x19.shoal.raftlog.v1.BackendR\abackend\x12\x1d\n" +
+	"\n" +
+	"by_address\x18\x02 \x01(\bR\tbyAddress\";\n" +
+	"\n" +
+	"AddBackend\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x19\n" +
+	"\brpc_port\x18\x02 \x01(\rR\arpcPort\"L\n" +
+	"\x13DecommissionBackend\x12\x1d\n" +
+	"\n" +
+	"backend_id\x18\x01 \x01(\x04R\tbackendId\x12\x16\n" +
+	"\x06cancel\x18\x02 \x01(\bR\x06cancel\"h\n" +
 	"\vDropBackend\x12\x1d\n" +
 	"\n" +
-	"backend_id\x18\x01 \x01(\x04R\tbackendId\"$\n" +
+	"backend_id\x18\x01 \x01(\x04R\tbackendId\x12\x12\n" +
+	"\x04idle\x18\x02 \x01(\bR\x04idle\x12&\n" +
+	"\x0edecommissioned\x18\x03 \x01(\bR\x0edecommissioned\"$\n" +
 	"\x0eCreateDatabase\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\"\n" +
 	"\fDropDatabase\x12\x12\n" +
@@ -4174,7 +4582,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x0eSnapshotHeader\x12%\n" +
 	"\x0eformat_version\x18\x01 \x01(\rR\rformatVersion\x12#\n" +
 	"\rapplied_index\x18\x02 \x01(\x04R\fappliedIndex\x12\x18\n" +
-	"\arecords\x18\x03 \x01(\x04R\arecords\"\xf2\x01\n" +
+	"\arecords\x18\x03 \x01(\x04R\arecords\"\x80\x03\n" +
 	"\aCluster\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1c\n" +
@@ -4182,7 +4590,9 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x17\n" +
 	"\alast_id\x18\x04 \x01(\x04R\x06lastId\x128\n" +
 	"\tfrontends\x18\x05 \x03(\v2\x1a.shoal.raftlog.v1.FrontendR\tfrontends\x125\n" +
-	"\bbackends\x18\x06 \x03(\v2\x19.shoal.raftlog.v1.BackendR\bbackends\"\xc3\x01\n" +
+	"\bbackends\x18\x06 \x03(\v2\x19.shoal.raftlog.v1.BackendR\bbackends\x12C\n" +
+	"\x0fadded_frontends\x18\a \x03(\v2\x1a.shoal.raftlog.v1.FrontendR\x0eaddedFrontends\x12G\n" +
+	"\x11dropped_frontends\x18\b \x03(\v2\x1a.shoal.raftlog.v1.FrontendR\x10droppedFrontends\"\xc3\x01\n" +
 	"\vErrorRowset\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12.\n" +
 	"\x06rowset\x18\x02 \x01(\v2\x16.shoal.types.v1.RowsetR\x06rowset\x12\x15\n" +
@@ -4200,7 +4610,11 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x06ledger\x18\x06 \x01(\v2\x18.shoal.raftlog.v1.LedgerH\x00R\x06ledger\x12B\n" +
 	"\ferror_rowset\x18\a \x01(\v2\x1d.shoal.raftlog.v1.ErrorRowsetH\x00R\verrorRowset\x12,\n" +
 	"\x04file\x18\b \x01(\v2\x16.shoal.raftlog.v1.FileH\x00R\x04fileB\x06\n" +
-	"\x04body*\x9f\x01\n" +
+	"\x04body*e\n" +
+	"\fFrontendRole\x12\x1d\n" +
+	"\x19FRONTEND_ROLE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16FRONTEND_ROLE_FOLLOWER\x10\x01\x12\x1a\n" +
+	"\x16FRONTEND_ROLE_OBSERVER\x10\x02*\x9f\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17JOB_STATE_NEED_SCHEDULE\x10\x01\x12\x15\n" +
@@ -4221,144 +4635,156 @@ func file_raftlog_v1_raftlog_proto_rawDescGZIP() []byte {
 	return file_raftlog_v1_raftlog_proto_rawDescData
 }
 
-var file_raftlog_v1_raftlog_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftlog_v1_raftlog_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_raftlog_v1_raftlog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_raftlog_v1_raftlog_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_raftlog_v1_raftlog_proto_goTypes = []any{
-	(JobState)(0),                 // 0: shoal.raftlog.v1.JobState
-	(*Command)(nil),               // 1: shoal.raftlog.v1.Command
-	(*Bootstrap)(nil),             // 2: shoal.raftlog.v1.Bootstrap
-	(*Frontend)(nil),              // 3: shoal.raftlog.v1.Frontend
-	(*RegisterFrontend)(nil),      // 4: shoal.raftlog.v1.RegisterFrontend
-	(*Backend)(nil),               // 5: shoal.raftlog.v1.Backend
-	(*RegisterBackend)(nil),       // 6: shoal.raftlog.v1.RegisterBackend
-	(*DropBackend)(nil),           // 7: shoal.raftlog.v1.DropBackend
-	(*CreateDatabase)(nil),        // 8: shoal.raftlog.v1.CreateDatabase
-	(*DropDatabase)(nil),          // 9: shoal.raftlog.v1.DropDatabase
-	(*Database)(nil),              // 10: shoal.raftlog.v1.Database
-	(*RenameDatabase)(nil),        // 11: shoal.raftlog.v1.RenameDatabase
-	(*RenameTable)(nil),           // 12: shoal.raftlog.v1.RenameTable
-	(*AlterTable)(nil),            // 13: shoal.raftlog.v1.AlterTable
-	(*TruncateTable)(nil),         // 14: shoal.raftlog.v1.TruncateTable
-	(*File)(nil),                  // 15: shoal.raftlog.v1.File
-	(*CreateFile)(nil),            // 16: shoal.raftlog.v1.CreateFile
-	(*DropFile)(nil),              // 17: shoal.raftlog.v1.DropFile
-	(*Table)(nil),                 // 18: shoal.raftlog.v1.Table
-	(*CreateTable)(nil),           // 19: shoal.raftlog.v1.CreateTable
-	(*DropTable)(nil),             // 20: shoal.raftlog.v1.DropTable
-	(*TableRowset)(nil),           // 21: shoal.raftlog.v1.TableRowset
-	(*LedgerStart)(nil),           // 22: shoal.raftlog.v1.LedgerStart
-	(*Job)(nil),                   // 23: shoal.raftlog.v1.Job
-	(*Task)(nil),                  // 24: shoal.raftlog.v1.Task
-	(*AlterRoutineLoad)(nil),      // 25: shoal.raftlog.v1.AlterRoutineLoad
-	(*DeadLettersDelivered)(nil),  // 26: shoal.raftlog.v1.DeadLettersDelivered
-	(*CreateRoutineLoad)(nil),     // 27: shoal.raftlog.v1.CreateRoutineLoad
-	(*StartRoutineLoad)(nil),      // 28: shoal.raftlog.v1.StartRoutineLoad
-	(*ChangeJobState)(nil),        // 29: shoal.raftlog.v1.ChangeJobState
-	(*RemoveJob)(nil),             // 30: shoal.raftlog.v1.RemoveJob
-	(*TaskAssignment)(nil),        // 31: shoal.raftlog.v1.TaskAssignment
-	(*ScheduleTasks)(nil),         // 32: shoal.raftlog.v1.ScheduleTasks
-	(*CommitTxns)(nil),            // 33: shoal.raftlog.v1.CommitTxns
-	(*AddLedgers)(nil),            // 34: shoal.raftlog.v1.AddLedgers
-	(*SettleOffsets)(nil),         // 35: shoal.raftlog.v1.SettleOffsets
-	(*ForgetVoids)(nil),           // 36: shoal.raftlog.v1.ForgetVoids
-	(*Ledger)(nil),                // 37: shoal.raftlog.v1.Ledger
-	(*RememberedVoid)(nil),        // 38: shoal.raftlog.v1.RememberedVoid
-	(*SnapshotHeader)(nil),        // 39: shoal.raftlog.v1.SnapshotHeader
-	(*Cluster)(nil),               // 40: shoal.raftlog.v1.Cluster
-	(*ErrorRowset)(nil),           // 41: shoal.raftlog.v1.ErrorRowset
-	(*SnapshotRecord)(nil),        // 42: shoal.raftlog.v1.SnapshotRecord
-	nil,                           // 43: shoal.raftlog.v1.Table.PropertiesEntry
-	(*v1.Column)(nil),             // 44: shoal.types.v1.Column
-	(*v1.Schema)(nil),             // 45: shoal.types.v1.Schema
-	(*v1.Rowset)(nil),             // 46: shoal.types.v1.Rowset
-	(*v1.PartitionOffsets)(nil),   // 47: shoal.types.v1.PartitionOffsets
-	(*v1.RoutineLoad)(nil),        // 48: shoal.types.v1.RoutineLoad
-	(*v1.Counters)(nil),           // 49: shoal.types.v1.Counters
-	(*v11.ErrorSample)(nil),       // 50: shoal.frontend.v1.ErrorSample
-	(*v11.CommitTxnResponse)(nil), // 51: shoal.frontend.v1.CommitTxnResponse
-	(*v1.PartitionRanges)(nil),    // 52: shoal.types.v1.PartitionRanges
-	(*v11.CommitTxnRequest)(nil),  // 53: shoal.frontend.v1.CommitTxnRequest
-	(*v1.OffsetRange)(nil),        // 54: shoal.types.v1.OffsetRange
-	(*v1.EpochRange)(nil),         // 55: shoal.types.v1.EpochRange
+	(FrontendRole)(0),             // 0: shoal.raftlog.v1.FrontendRole
+	(JobState)(0),                 // 1: shoal.raftlog.v1.JobState
+	(*Command)(nil),               // 2: shoal.raftlog.v1.Command
+	(*Bootstrap)(nil),             // 3: shoal.raftlog.v1.Bootstrap
+	(*Frontend)(nil),              // 4: shoal.raftlog.v1.Frontend
+	(*RegisterFrontend)(nil),      // 5: shoal.raftlog.v1.RegisterFrontend
+	(*AddFrontend)(nil),           // 6: shoal.raftlog.v1.AddFrontend
+	(*DropFrontend)(nil),          // 7: shoal.raftlog.v1.DropFrontend
+	(*Backend)(nil),               // 8: shoal.raftlog.v1.Backend
+	(*RegisterBackend)(nil),       // 9: shoal.raftlog.v1.RegisterBackend
+	(*AddBackend)(nil),            // 10: shoal.raftlog.v1.AddBackend
+	(*DecommissionBackend)(nil),   // 11: shoal.raftlog.v1.DecommissionBackend
+	(*DropBackend)(nil),           // 12: shoal.raftlog.v1.DropBackend
+	(*CreateDatabase)(nil),        // 13: shoal.raftlog.v1.CreateDatabase
+	(*DropDatabase)(nil),          // 14: shoal.raftlog.v1.DropDatabase
+	(*Database)(nil),              // 15: shoal.raftlog.v1.Database
+	(*RenameDatabase)(nil),        // 16: shoal.raftlog.v1.RenameDatabase
+	(*RenameTable)(nil),           // 17: shoal.raftlog.v1.RenameTable
+	(*AlterTable)(nil),            // 18: shoal.raftlog.v1.AlterTable
+	(*TruncateTable)(nil),         // 19: shoal.raftlog.v1.TruncateTable
+	(*File)(nil),                  // 20: shoal.raftlog.v1.File
+	(*CreateFile)(nil),            // 21: shoal.raftlog.v1.CreateFile
+	(*DropFile)(nil),              // 22: shoal.raftlog.v1.DropFile
+	(*Table)(nil),                 // 23: shoal.raftlog.v1.Table
+	(*CreateTable)(nil),           // 24: shoal.raftlog.v1.CreateTable
+	(*DropTable)(nil),             // 25: shoal.raftlog.v1.DropTable
+	(*TableRowset)(nil),           // 26: shoal.raftlog.v1.TableRowset
+	(*LedgerStart)(nil),           // 27: shoal.raftlog.v1.LedgerStart
+	(*Job)(nil),                   // 28: shoal.raftlog.v1.Job
+	(*Task)(nil),                  // 29: shoal.raftlog.v1.Task
+	(*AlterRoutineLoad)(nil),      // 30: shoal.raftlog.v1.AlterRoutineLoad
+	(*DeadLettersDelivered)(nil),  // 31: shoal.raftlog.v1.DeadLettersDelivered
+	(*CreateRoutineLoad)(nil),     // 32: shoal.raftlog.v1.CreateRoutineLoad
+	(*StartRoutineLoad)(nil),      // 33: shoal.raftlog.v1.StartRoutineLoad
+	(*ChangeJobState)(nil),        // 34: shoal.raftlog.v1.ChangeJobState
+	(*RemoveJob)(nil),             // 35: shoal.raftlog.v1.RemoveJob
+	(*TaskAssignment)(nil),        // 36: shoal.raftlog.v1.TaskAssignment
+	(*ScheduleTasks)(nil),         // 37: shoal.raftlog.v1.ScheduleTasks
+	(*CommitTxns)(nil),            // 38: shoal.raftlog.v1.CommitTxns
+	(*AddLedgers)(nil),            // 39: shoal.raftlog.v1.AddLedgers
+	(*SettleOffsets)(nil),         // 40: shoal.raftlog.v1.SettleOffsets
+	(*ForgetVoids)(nil),           // 41: shoal.raftlog.v1.ForgetVoids
+	(*Ledger)(nil),                // 42: shoal.raftlog.v1.Ledger
+	(*RememberedVoid)(nil),        // 43: shoal.raftlog.v1.RememberedVoid
+	(*SnapshotHeader)(nil),        // 44: shoal.raftlog.v1.SnapshotHeader
+	(*Cluster)(nil),               // 45: shoal.raftlog.v1.Cluster
+	(*ErrorRowset)(nil),           // 46: shoal.raftlog.v1.ErrorRowset
+	(*SnapshotRecord)(nil),        // 47: shoal.raftlog.v1.SnapshotRecord
+	nil,                           // 48: shoal.raftlog.v1.Table.PropertiesEntry
+	(*v1.Column)(nil),             // 49: shoal.types.v1.Column
+	(*v1.Schema)(nil),             // 50: shoal.types.v1.Schema
+	(*v1.Rowset)(nil),             // 51: shoal.types.v1.Rowset
+	(*v1.PartitionOffsets)(nil),   // 52: shoal.types.v1.PartitionOffsets
+	(*v1.RoutineLoad)(nil),        // 53: shoal.types.v1.RoutineLoad
+	(*v1.Counters)(nil),           // 54: shoal.types.v1.Counters
+	(*v11.ErrorSample)(nil),       // 55: shoal.frontend.v1.ErrorSample
+	(*v11.CommitTxnResponse)(nil), // 56: shoal.frontend.v1.CommitTxnResponse
+	(*v1.PartitionRanges)(nil),    // 57: shoal.types.v1.PartitionRanges
+	(*v11.CommitTxnRequest)(nil),  // 58: shoal.frontend.v1.CommitTxnRequest
+	(*v1.OffsetRange)(nil),        // 59: shoal.types.v1.OffsetRange
+	(*v1.EpochRange)(nil),         // 60: shoal.types.v1.EpochRange
 }
 var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
-	2,  // 0: shoal.raftlog.v1.Command.bootstrap:type_name -> shoal.raftlog.v1.Bootstrap
-	4,  // 1: shoal.raftlog.v1.Command.register_frontend:type_name -> shoal.raftlog.v1.RegisterFrontend
-	6,  // 2: shoal.raftlog.v1.Command.register_backend:type_name -> shoal.raftlog.v1.RegisterBackend
-	7,  // 3: shoal.raftlog.v1.Command.drop_backend:type_name -> shoal.raftlog.v1.DropBackend
-	8,  // 4: shoal.raftlog.v1.Command.create_database:type_name -> shoal.raftlog.v1.CreateDatabase
-	9,  // 5: shoal.raftlog.v1.Command.drop_database:type_name -> shoal.raftlog.v1.DropDatabase
-	19, // 6: shoal.raftlog.v1.Command.create_table:type_name -> shoal.raftlog.v1.CreateTable
-	20, // 7: shoal.raftlog.v1.Command.drop_table:type_name -> shoal.raftlog.v1.DropTable
-	27, // 8: shoal.raftlog.v1.Command.create_routine_load:type_name -> shoal.raftlog.v1.CreateRoutineLoad
-	28, // 9: shoal.raftlog.v1.Command.start_routine_load:type_name -> shoal.raftlog.v1.StartRoutineLoad
-	29, // 10: shoal.raftlog.v1.Command.change_job_state:type_name -> shoal.raftlog.v1.ChangeJobState
-	32, // 11: shoal.raftlog.v1.Command.schedule_tasks:type_name -> shoal.raftlog.v1.ScheduleTasks
-	33, // 12: shoal.raftlog.v1.Command.commit_txns:type_name -> shoal.raftlog.v1.CommitTxns
-	34, // 13: shoal.raftlog.v1.Command.add_ledgers:type_name -> shoal.raftlog.v1.AddLedgers
-	35, // 14: shoal.raftlog.v1.Command.settle_offsets:type_name -> shoal.raftlog.v1.SettleOffsets
-	36, // 15: shoal.raftlog.v1.Command.forget_voids:type_name -> shoal.raftlog.v1.ForgetVoids
-	30, // 16: shoal.raftlog.v1.Command.remove_job:type_name -> shoal.raftlog.v1.RemoveJob
-	25, // 17: shoal.raftlog.v1.Command.alter_routine_load:type_name -> shoal.raftlog.v1.AlterRoutineLoad
-	11, // 18: shoal.raftlog.v1.Command.rename_database:type_name -> shoal.raftlog.v1.RenameDatabase
-	12, // 19: shoal.raftlog.v1.Command.rename_table:type_name -> shoal.raftlog.v1.RenameTable
-	13, // 20: shoal.raftlog.v1.Command.alter_table:type_name -> shoal.raftlog.v1.AlterTable
-	14, // 21: shoal.raftlog.v1.Command.truncate_table:type_name -> shoal.raftlog.v1.TruncateTable
-	16, // 22: shoal.raftlog.v1.Command.create_file:type_name -> shoal.raftlog.v1.CreateFile
-	17, // 23: shoal.raftlog.v1.Command.drop_file:type_name -> shoal.raftlog.v1.DropFile
-	26, // 24: shoal.raftlog.v1.Command.dead_letters_delivered:type_name -> shoal.raftlog.v1.DeadLettersDelivered
-	3,  // 25: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
-	5,  // 26: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
-	44, // 27: shoal.raftlog.v1.AlterTable.columns:type_name -> shoal.types.v1.Column
-	15, // 28: shoal.raftlog.v1.CreateFile.file:type_name -> shoal.raftlog.v1.File
-	45, // 29: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
-	43, // 30: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
-	18, // 31: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
-	46, // 32: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
-	47, // 33: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	48, // 34: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
-	0,  // 35: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
-	22, // 36: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	24, // 37: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
-	49, // 38: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
-	50, // 39: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
-	51, // 40: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
-	52, // 41: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
-	48, // 42: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
-	22, // 43: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	23, // 44: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
-	22, // 45: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	0,  // 46: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
-	0,  // 47: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
-	52, // 48: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
-	31, // 49: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
-	53, // 50: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
-	22, // 51: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	47, // 52: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	54, // 53: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
-	55, // 54: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
-	38, // 55: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
-	54, // 56: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
-	54, // 57: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
-	54, // 58: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
-	54, // 59: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
-	3,  // 60: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
-	5,  // 61: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	46, // 62: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	47, // 63: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	40, // 64: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	10, // 65: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	18, // 66: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	21, // 67: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	23, // 68: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	37, // 69: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	41, // 70: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	15, // 71: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	3,  // 0: shoal.raftlog.v1.Command.bootstrap:type_name -> shoal.raftlog.v1.Bootstrap
+	5,  // 1: shoal.raftlog.v1.Command.register_frontend:type_name -> shoal.raftlog.v1.RegisterFrontend
+	9,  // 2: shoal.raftlog.v1.Command.register_backend:type_name -> shoal.raftlog.v1.RegisterBackend
+	12, // 3: shoal.raftlog.v1.Command.drop_backend:type_name -> shoal.raftlog.v1.DropBackend
+	13, // 4: shoal.raftlog.v1.Command.create_database:type_name -> shoal.raftlog.v1.CreateDatabase
+	14, // 5: shoal.raftlog.v1.Command.drop_database:type_name -> shoal.raftlog.v1.DropDatabase
+	24, // 6: shoal.raftlog.v1.Command.create_table:type_name -> shoal.raftlog.v1.CreateTable
+	25, // 7: shoal.raftlog.v1.Command.drop_table:type_name -> shoal.raftlog.v1.DropTable
+	32, // 8: shoal.raftlog.v1.Command.create_routine_load:type_name -> shoal.raftlog.v1.CreateRoutineLoad
+	33, // 9: shoal.raftlog.v1.Command.start_routine_load:type_name -> shoal.raftlog.v1.StartRoutineLoad
+	34, // 10: shoal.raftlog.v1.Command.change_job_state:type_name -> shoal.raftlog.v1.ChangeJobState
+	37, // 11: shoal.raftlog.v1.Command.schedule_tasks:type_name -> shoal.raftlog.v1.ScheduleTasks
+	38, // 12: shoal.raftlog.v1.Command.commit_txns:type_name -> shoal.raftlog.v1.CommitTxns
+	39, // 13: shoal.raftlog.v1.Command.add_ledgers:type_name -> shoal.raftlog.v1.AddLedgers
+	40, // 14: shoal.raftlog.v1.Command.settle_offsets:type_name -> shoal.raftlog.v1.SettleOffsets
+	41, // 15: shoal.raftlog.v1.Command.forget_voids:type_name -> shoal.raftlog.v1.ForgetVoids
+	35, // 16: shoal.raftlog.v1.Command.remove_job:type_name -> shoal.raftlog.v1.RemoveJob
+	30, // 17: shoal.raftlog.v1.Command.alter_routine_load:type_name -> shoal.raftlog.v1.AlterRoutineLoad
+	16, // 18: shoal.raftlog.v1.Command.rename_database:type_name -> shoal.raftlog.v1.RenameDatabase
+	17, // 19: shoal.raftlog.v1.Command.rename_table:type_name -> shoal.raftlog.v1.RenameTable
+	18, // 20: shoal.raftlog.v1.Command.alter_table:type_name -> shoal.raftlog.v1.AlterTable
+	19, // 21: shoal.raftlog.v1.Command.truncate_table:type_name -> shoal.raftlog.v1.TruncateTable
+	21, // 22: shoal.raftlog.v1.Command.create_file:type_name -> shoal.raftlog.v1.CreateFile
+	22, // 23: shoal.raftlog.v1.Command.drop_file:type_name -> shoal.raftlog.v1.DropFile
+	31, // 24: shoal.raftlog.v1.Command.dead_letters_delivered:type_name -> shoal.raftlog.v1.DeadLettersDelivered
+	10, // 25: shoal.raftlog.v1.Command.add_backend:type_name -> shoal.raftlog.v1.AddBackend
+	11, // 26: shoal.raftlog.v1.Command.decommission_backend:type_name -> shoal.raftlog.v1.DecommissionBackend
+	0,  // 27: shoal.raftlog.v1.Frontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	4,  // 28: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
+	0,  // 29: shoal.raftlog.v1.AddFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	0,  // 30: shoal.raftlog.v1.DropFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	8,  // 31: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
+	49, // 32: shoal.raftlog.v1.AlterTable.columns:type_name -> shoal.types.v1.Column
+	20, // 33: shoal.raftlog.v1.CreateFile.file:type_name -> shoal.raftlog.v1.File
+	50, // 34: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
+	48, // 35: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
+	23, // 36: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
+	51, // 37: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
+	52, // 38: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	53, // 39: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
+	1,  // 40: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
+	27, // 41: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	29, // 42: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
+	54, // 43: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
+	55, // 44: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
+	56, // 45: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
+	57, // 46: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
+	53, // 47: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
+	27, // 48: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	28, // 49: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
+	27, // 50: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	1,  // 51: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
+	1,  // 52: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
+	57, // 53: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
+	36, // 54: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
+	58, // 55: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
+	27, // 56: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	52, // 57: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	59, // 58: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
+	60, // 59: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
+	43, // 60: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
+	59, // 61: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
+	59, // 62: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
+	59, // 63: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
+	59, // 64: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
+	4,  // 65: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
+	8,  // 66: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
+	4,  // 67: shoal.raftlog.v1.Cluster.added_frontends:type_name -> shoal.raftlog.v1.Frontend
+	4,  // 68: shoal.raftlog.v1.Cluster.dropped_frontends:type_name -> shoal.raftlog.v1.Frontend
+	51, // 69: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	52, // 70: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	45, // 71: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	15, // 72: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	23, // 73: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	26, // 74: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	28, // 75: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	42, // 76: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	46, // 77: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	20, // 78: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }
@@ -4392,9 +4818,11 @@ func file_raftlog_v1_raftlog_proto_init() {
 		(*Command_CreateFile)(nil),
 		(*Command_DropFile)(nil),
 		(*Command_DeadLettersDelivered)(nil),
+		(*Command_AddBackend)(nil),
+		(*Command_DecommissionBackend)(nil),
 	}
-	file_raftlog_v1_raftlog_proto_msgTypes[12].OneofWrappers = []any{}
-	file_raftlog_v1_raftlog_proto_msgTypes[41].OneofWrappers = []any{
+	file_raftlog_v1_raftlog_proto_msgTypes[16].OneofWrappers = []any{}
+	file_raftlog_v1_raftlog_proto_msgTypes[45].OneofWrappers = []any{
 		(*SnapshotRecord_Cluster)(nil),
 		(*SnapshotRecord_Database)(nil),
 		(*SnapshotRecord_Table)(nil),
@@ -4409,8 +4837,8 @@ func file_raftlog_v1_raftlog_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_raftlog_proto_rawDesc), len(file_raftlog_v1_raftlog_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   43,
+			NumEnums:      2,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
