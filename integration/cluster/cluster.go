@@ -89,11 +89,12 @@ type Ready struct {
 
 // Process is one running role.
 type Process struct {
-	t    testing.TB
-	name string
-	args []string
-	env  []string
-	log  string
+	t      testing.TB
+	name   string
+	prefix []string
+	args   []string
+	env    []string
+	log    string
 
 	Ready Ready
 	// Dir is its data folder.
@@ -118,7 +119,12 @@ func Start(t testing.TB, role string, args ...string) *Process {
 // New makes a process ready to Run, without starting it.
 func New(t testing.TB, role string, args ...string) *Process {
 	t.Helper()
-	dir := t.TempDir()
+	return NewIn(t, t.TempDir(), role, args...)
+}
+
+// NewIn is New with a data folder that is there, and stays.
+func NewIn(t testing.TB, dir, role string, args ...string) *Process {
+	t.Helper()
 	p := &Process{t: t, name: role, Dir: dir, log: filepath.Join(dir, "process.log")}
 	p.args = append([]string{role, "--data-dir", dir}, args...)
 	flags := []string{"--rpc-addr", "--http-addr"}
@@ -136,6 +142,10 @@ func New(t testing.TB, role string, args ...string) *Process {
 
 // Setenv adds an environment variable for the runs to come.
 func (p *Process) Setenv(key, value string) { p.env = append(p.env, key+"="+value) }
+
+// Prefix puts a command that runs another, such as nsenter, before the process's
+// own for the runs to come.
+func (p *Process) Prefix(command ...string) { p.prefix = command }
 
 // FreeAddr is a loopback address with a port that is free now.
 func FreeAddr(t testing.TB) string {
@@ -163,7 +173,8 @@ func (p *Process) TryRun() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(Binary(p.t), p.args...)
+	command := slices.Concat(p.prefix, []string{Binary(p.t)}, p.args)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), p.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.Stdout = log
@@ -269,19 +280,29 @@ func (p *Process) RemoveAll(path string) {
 // Stop ends the process with SIGTERM and fails the test unless it exits with 0.
 func (p *Process) Stop() {
 	p.t.Helper()
-	if !p.Running() {
-		return
+	if err := p.TryStop(); err != nil {
+		p.t.Error(err)
 	}
-	p.Signal(syscall.SIGTERM)
+}
+
+// TryStop is Stop with an error for a process that ends otherwise.
+func (p *Process) TryStop() error {
+	if !p.Running() {
+		return nil
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
 	select {
 	case <-p.exited:
 	case <-time.After(StartTimeout):
 		p.Kill()
-		p.t.Fatalf("%s did not end in %v:\n%s", p.name, StartTimeout, p.Log())
+		return fmt.Errorf("%s did not end in %v:\n%s", p.name, StartTimeout, p.Log())
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		p.t.Errorf("%s exited with %d, want 0:\n%s", p.name, code, p.Log())
+		return fmt.Errorf("%s exited with %d, want 0:\n%s", p.name, code, p.Log())
 	}
+	return nil
 }
 
 // Wait waits for a process that is expected to end by itself.

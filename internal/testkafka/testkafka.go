@@ -77,6 +77,16 @@ func Heap(size string) Option {
 	return func(c *config) { c.args = append(c.args, "--heap", size) }
 }
 
+// Host is the IPv4 address that all nodes listen on, in place of loopback's.
+func Host(ip string) Option {
+	return func(c *config) { c.args = append(c.args, "--host", ip) }
+}
+
+// KeepIn is the folder, empty or not there yet, that keeps what the nodes write, logs among it, after the broker's end.
+func KeepIn(dir string) Option {
+	return func(c *config) { c.args = append(c.args, "--dir", dir) }
+}
+
 // Start starts a broker for this test alone and stops it when the test is over.
 func Start(tb testing.TB, options ...Option) *Broker {
 	tb.Helper()
@@ -174,14 +184,30 @@ func (b *Broker) Addr() string { return strings.Join(b.addrs, ",") }
 // Kill kills node (1, 2 or 3) with SIGKILL and returns when it is gone.
 func (b *Broker) Kill(tb testing.TB, node int) {
 	tb.Helper()
-	b.call(tb, "kill", "--dir", b.dir, "--node", fmt.Sprint(node))
+	if err := b.TryKill(node); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// TryKill is Kill for goroutines other than the test's.
+func (b *Broker) TryKill(node int) error {
+	_, err := tryCall("kill", "--dir", b.dir, "--node", fmt.Sprint(node))
+	return err
 }
 
 // Restart starts node (1, 2 or 3) again on its data, shutting it down before if it runs, and returns when the
 // cluster serves.
 func (b *Broker) Restart(tb testing.TB, node int) {
 	tb.Helper()
-	b.call(tb, "restart", "--dir", b.dir, "--node", fmt.Sprint(node))
+	if err := b.TryRestart(node); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// TryRestart is Restart for goroutines other than the test's.
+func (b *Broker) TryRestart(node int) error {
+	_, err := tryCall("restart", "--dir", b.dir, "--node", fmt.Sprint(node))
+	return err
 }
 
 // Tool runs one of Kafka's own command-line classes, such as ShareGroupCommand or TopicCommand, against this broker and
@@ -198,13 +224,6 @@ func (b *Broker) Tool(tb testing.TB, class string, args ...string) string {
 // TryTool is Tool for what may be refused: the error has the tool's words.
 func (b *Broker) TryTool(class string, args ...string) (string, error) {
 	return tryCall(append([]string{"tool", "--dir", b.dir, class, "--bootstrap-server", b.Addr()}, args...)...)
-}
-
-func (b *Broker) call(tb testing.TB, args ...string) {
-	tb.Helper()
-	if _, err := tryCall(args...); err != nil {
-		tb.Fatal(err)
-	}
 }
 
 func tryCall(args ...string) (string, error) {
