@@ -337,9 +337,12 @@ func (x *Leadership) GetFrontend() string {
 }
 
 type TaskRef struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        uint64                 `protobuf:"varint,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	TaskId uint64                 `protobuf:"varint,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	Epoch  uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// In a heartbeat: it is to commit what it holds, poll no more, leave its group
+	// and end.
+	Drain         bool `protobuf:"varint,3,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -386,6 +389,13 @@ func (x *TaskRef) GetEpoch() uint64 {
 		return x.Epoch
 	}
 	return 0
+}
+
+func (x *TaskRef) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
 }
 
 type HeartbeatRequest struct {
@@ -2776,10 +2786,11 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"Leadership\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x1a\n" +
-	"\bfrontend\x18\x03 \x01(\tR\bfrontend\"8\n" +
+	"\bfrontend\x18\x03 \x01(\tR\bfrontend\"N\n" +
 	"\aTaskRef\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\x04R\x06taskId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xae\x02\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05drain\x18\x03 \x01(\bR\x05drain\"\xae\x02\n" +
 	"\x10HeartbeatRequest\x12<\n" +
 	"\n" +
 	"leadership\x18\x01 \x01(\v2\x1c.shoal.backend.v1.LeadershipR\n" +

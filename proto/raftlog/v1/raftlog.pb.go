@@ -31,7 +31,7 @@ const (
 type FrontendRole int32
 
 const (
-	// In logs of releases without roles: a FOLLOWER.
+	// A FOLLOWER: of a frontend that was not added by SQL.
 	FrontendRole_FRONTEND_ROLE_UNSPECIFIED FrontendRole = 0
 	FrontendRole_FRONTEND_ROLE_FOLLOWER    FrontendRole = 1
 	FrontendRole_FRONTEND_ROLE_OBSERVER    FrontendRole = 2
@@ -169,6 +169,8 @@ type Command struct {
 	//	*Command_CreateFile
 	//	*Command_DropFile
 	//	*Command_DeadLettersDelivered
+	//	*Command_AddFrontend
+	//	*Command_DropFrontend
 	//	*Command_AddBackend
 	//	*Command_DecommissionBackend
 	Body          isCommand_Body `protobuf_oneof:"body"`
@@ -445,6 +447,24 @@ func (x *Command) GetDeadLettersDelivered() *DeadLettersDelivered {
 	return nil
 }
 
+func (x *Command) GetAddFrontend() *AddFrontend {
+	if x != nil {
+		if x, ok := x.Body.(*Command_AddFrontend); ok {
+			return x.AddFrontend
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDropFrontend() *DropFrontend {
+	if x != nil {
+		if x, ok := x.Body.(*Command_DropFrontend); ok {
+			return x.DropFrontend
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetAddBackend() *AddBackend {
 	if x != nil {
 		if x, ok := x.Body.(*Command_AddBackend); ok {
@@ -567,6 +587,14 @@ type Command_DeadLettersDelivered struct {
 	DeadLettersDelivered *DeadLettersDelivered `protobuf:"bytes,26,opt,name=dead_letters_delivered,json=deadLettersDelivered,proto3,oneof"`
 }
 
+type Command_AddFrontend struct {
+	AddFrontend *AddFrontend `protobuf:"bytes,27,opt,name=add_frontend,json=addFrontend,proto3,oneof"`
+}
+
+type Command_DropFrontend struct {
+	DropFrontend *DropFrontend `protobuf:"bytes,28,opt,name=drop_frontend,json=dropFrontend,proto3,oneof"`
+}
+
 type Command_AddBackend struct {
 	AddBackend *AddBackend `protobuf:"bytes,29,opt,name=add_backend,json=addBackend,proto3,oneof"`
 }
@@ -624,6 +652,10 @@ func (*Command_CreateFile) isCommand_Body() {}
 func (*Command_DropFile) isCommand_Body() {}
 
 func (*Command_DeadLettersDelivered) isCommand_Body() {}
+
+func (*Command_AddFrontend) isCommand_Body() {}
+
+func (*Command_DropFrontend) isCommand_Body() {}
 
 func (*Command_AddBackend) isCommand_Body() {}
 
@@ -2618,7 +2650,10 @@ type Task struct {
 	Partitions []int32 `protobuf:"varint,12,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
 	TopicId    []byte  `protobuf:"bytes,13,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
 	// Share mode: the offsets that a repair task reads, for as long as it is.
-	Repair        []*v1.PartitionRanges `protobuf:"bytes,14,rep,name=repair,proto3" json:"repair,omitempty"`
+	Repair []*v1.PartitionRanges `protobuf:"bytes,14,rep,name=repair,proto3" json:"repair,omitempty"`
+	// Since when it is to end what it holds and leave its backend, at its epoch;
+	// 0 if it is not. Milliseconds since 1970.
+	DrainingMs    int64 `protobuf:"varint,15,opt,name=draining_ms,json=drainingMs,proto3" json:"draining_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2749,6 +2784,13 @@ func (x *Task) GetRepair() []*v1.PartitionRanges {
 		return x.Repair
 	}
 	return nil
+}
+
+func (x *Task) GetDrainingMs() int64 {
+	if x != nil {
+		return x.DrainingMs
+	}
+	return 0
 }
 
 // AlterRoutineLoad replaces the definition of a PAUSED job.
@@ -3262,6 +3304,9 @@ type ScheduleTasks struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Assignments   []*TaskAssignment      `protobuf:"bytes,2,rep,name=assignments,proto3" json:"assignments,omitempty"`
 	RemoveTaskIds []uint64               `protobuf:"varint,3,rep,packed,name=remove_task_ids,json=removeTaskIds,proto3" json:"remove_task_ids,omitempty"`
+	// These keep their epochs and places, and are to end what they hold: once they
+	// have, a later command takes them away or elsewhere.
+	DrainTaskIds  []uint64 `protobuf:"varint,4,rep,packed,name=drain_task_ids,json=drainTaskIds,proto3" json:"drain_task_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3313,6 +3358,13 @@ func (x *ScheduleTasks) GetAssignments() []*TaskAssignment {
 func (x *ScheduleTasks) GetRemoveTaskIds() []uint64 {
 	if x != nil {
 		return x.RemoveTaskIds
+	}
+	return nil
+}
+
+func (x *ScheduleTasks) GetDrainTaskIds() []uint64 {
+	if x != nil {
+		return x.DrainTaskIds
 	}
 	return nil
 }
@@ -4237,7 +4289,7 @@ var File_raftlog_v1_raftlog_proto protoreflect.FileDescriptor
 
 const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\n" +
-	"\x18raftlog/v1/raftlog.proto\x12\x10shoal.raftlog.v1\x1a\x1afrontend/v1/frontend.proto\x1a\x14types/v1/types.proto\"\xda\x0f\n" +
+	"\x18raftlog/v1/raftlog.proto\x12\x10shoal.raftlog.v1\x1a\x1afrontend/v1/frontend.proto\x1a\x14types/v1/types.proto\"\xe5\x10\n" +
 	"\aCommand\x12\x13\n" +
 	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12;\n" +
 	"\tbootstrap\x18\x02 \x01(\v2\x1b.shoal.raftlog.v1.BootstrapH\x00R\tbootstrap\x12Q\n" +
@@ -4271,7 +4323,9 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\vcreate_file\x18\x18 \x01(\v2\x1c.shoal.raftlog.v1.CreateFileH\x00R\n" +
 	"createFile\x129\n" +
 	"\tdrop_file\x18\x19 \x01(\v2\x1a.shoal.raftlog.v1.DropFileH\x00R\bdropFile\x12^\n" +
-	"\x16dead_letters_delivered\x18\x1a \x01(\v2&.shoal.raftlog.v1.DeadLettersDeliveredH\x00R\x14deadLettersDelivered\x12?\n" +
+	"\x16dead_letters_delivered\x18\x1a \x01(\v2&.shoal.raftlog.v1.DeadLettersDeliveredH\x00R\x14deadLettersDelivered\x12B\n" +
+	"\fadd_frontend\x18\x1b \x01(\v2\x1d.shoal.raftlog.v1.AddFrontendH\x00R\vaddFrontend\x12E\n" +
+	"\rdrop_frontend\x18\x1c \x01(\v2\x1e.shoal.raftlog.v1.DropFrontendH\x00R\fdropFrontend\x12?\n" +
 	"\vadd_backend\x18\x1d \x01(\v2\x1c.shoal.raftlog.v1.AddBackendH\x00R\n" +
 	"addBackend\x12Z\n" +
 	"\x14decommission_backend\x18\x1e \x01(\v2%.shoal.raftlog.v1.DecommissionBackendH\x00R\x13decommissionBackendB\x06\n" +
@@ -4460,7 +4514,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\fdead_letters\x18! \x01(\x03R\vdeadLetters\x12&\n" +
 	"\x0fkept_error_rows\x18\" \x01(\x03R\rkeptErrorRows\x12\x19\n" +
 	"\bcut_rows\x18# \x01(\x03R\acutRows\x12\x1a\n" +
-	"\brepaired\x18$ \x01(\x03R\brepaired\"\xeb\x03\n" +
+	"\brepaired\x18$ \x01(\x03R\brepaired\"\x8c\x04\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
@@ -4485,7 +4539,9 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"partitions\x18\f \x03(\x05R\n" +
 	"partitions\x12\x19\n" +
 	"\btopic_id\x18\r \x01(\fR\atopicId\x127\n" +
-	"\x06repair\x18\x0e \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\"\x93\x02\n" +
+	"\x06repair\x18\x0e \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\x12\x1f\n" +
+	"\vdraining_ms\x18\x0f \x01(\x03R\n" +
+	"drainingMs\"\x93\x02\n" +
 	"\x10AlterRoutineLoad\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12/\n" +
 	"\x04load\x18\x02 \x01(\v2\x1b.shoal.types.v1.RoutineLoadR\x04load\x12\x19\n" +
@@ -4526,11 +4582,12 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"partitions\x18\x04 \x03(\x05R\n" +
 	"partitions\x12\x19\n" +
 	"\btopic_id\x18\x05 \x01(\fR\atopicId\x127\n" +
-	"\x06repair\x18\x06 \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\"\x92\x01\n" +
+	"\x06repair\x18\x06 \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\"\xb8\x01\n" +
 	"\rScheduleTasks\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12B\n" +
 	"\vassignments\x18\x02 \x03(\v2 .shoal.raftlog.v1.TaskAssignmentR\vassignments\x12&\n" +
-	"\x0fremove_task_ids\x18\x03 \x03(\x04R\rremoveTaskIds\"E\n" +
+	"\x0fremove_task_ids\x18\x03 \x03(\x04R\rremoveTaskIds\x12$\n" +
+	"\x0edrain_task_ids\x18\x04 \x03(\x04R\fdrainTaskIds\"E\n" +
 	"\n" +
 	"CommitTxns\x127\n" +
 	"\x04txns\x18\x01 \x03(\v2#.shoal.frontend.v1.CommitTxnRequestR\x04txns\"Z\n" +
@@ -4726,65 +4783,67 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	21, // 22: shoal.raftlog.v1.Command.create_file:type_name -> shoal.raftlog.v1.CreateFile
 	22, // 23: shoal.raftlog.v1.Command.drop_file:type_name -> shoal.raftlog.v1.DropFile
 	31, // 24: shoal.raftlog.v1.Command.dead_letters_delivered:type_name -> shoal.raftlog.v1.DeadLettersDelivered
-	10, // 25: shoal.raftlog.v1.Command.add_backend:type_name -> shoal.raftlog.v1.AddBackend
-	11, // 26: shoal.raftlog.v1.Command.decommission_backend:type_name -> shoal.raftlog.v1.DecommissionBackend
-	0,  // 27: shoal.raftlog.v1.Frontend.role:type_name -> shoal.raftlog.v1.FrontendRole
-	4,  // 28: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
-	0,  // 29: shoal.raftlog.v1.AddFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
-	0,  // 30: shoal.raftlog.v1.DropFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
-	8,  // 31: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
-	49, // 32: shoal.raftlog.v1.AlterTable.columns:type_name -> shoal.types.v1.Column
-	20, // 33: shoal.raftlog.v1.CreateFile.file:type_name -> shoal.raftlog.v1.File
-	50, // 34: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
-	48, // 35: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
-	23, // 36: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
-	51, // 37: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
-	52, // 38: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	53, // 39: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
-	1,  // 40: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
-	27, // 41: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	29, // 42: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
-	54, // 43: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
-	55, // 44: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
-	56, // 45: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
-	57, // 46: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
-	53, // 47: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
-	27, // 48: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	28, // 49: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
-	27, // 50: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	1,  // 51: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
-	1,  // 52: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
-	57, // 53: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
-	36, // 54: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
-	58, // 55: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
-	27, // 56: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	52, // 57: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	59, // 58: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
-	60, // 59: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
-	43, // 60: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
-	59, // 61: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
-	59, // 62: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
-	59, // 63: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
-	59, // 64: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
-	4,  // 65: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
-	8,  // 66: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	4,  // 67: shoal.raftlog.v1.Cluster.added_frontends:type_name -> shoal.raftlog.v1.Frontend
-	4,  // 68: shoal.raftlog.v1.Cluster.dropped_frontends:type_name -> shoal.raftlog.v1.Frontend
-	51, // 69: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	52, // 70: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	45, // 71: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	15, // 72: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	23, // 73: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	26, // 74: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	28, // 75: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	42, // 76: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	46, // 77: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	20, // 78: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	6,  // 25: shoal.raftlog.v1.Command.add_frontend:type_name -> shoal.raftlog.v1.AddFrontend
+	7,  // 26: shoal.raftlog.v1.Command.drop_frontend:type_name -> shoal.raftlog.v1.DropFrontend
+	10, // 27: shoal.raftlog.v1.Command.add_backend:type_name -> shoal.raftlog.v1.AddBackend
+	11, // 28: shoal.raftlog.v1.Command.decommission_backend:type_name -> shoal.raftlog.v1.DecommissionBackend
+	0,  // 29: shoal.raftlog.v1.Frontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	4,  // 30: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
+	0,  // 31: shoal.raftlog.v1.AddFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	0,  // 32: shoal.raftlog.v1.DropFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	8,  // 33: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
+	49, // 34: shoal.raftlog.v1.AlterTable.columns:type_name -> shoal.types.v1.Column
+	20, // 35: shoal.raftlog.v1.CreateFile.file:type_name -> shoal.raftlog.v1.File
+	50, // 36: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
+	48, // 37: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
+	23, // 38: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
+	51, // 39: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
+	52, // 40: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	53, // 41: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
+	1,  // 42: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
+	27, // 43: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	29, // 44: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
+	54, // 45: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
+	55, // 46: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
+	56, // 47: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
+	57, // 48: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
+	53, // 49: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
+	27, // 50: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	28, // 51: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
+	27, // 52: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	1,  // 53: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
+	1,  // 54: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
+	57, // 55: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
+	36, // 56: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
+	58, // 57: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
+	27, // 58: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	52, // 59: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	59, // 60: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
+	60, // 61: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
+	43, // 62: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
+	59, // 63: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
+	59, // 64: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
+	59, // 65: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
+	59, // 66: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
+	4,  // 67: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
+	8,  // 68: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
+	4,  // 69: shoal.raftlog.v1.Cluster.added_frontends:type_name -> shoal.raftlog.v1.Frontend
+	4,  // 70: shoal.raftlog.v1.Cluster.dropped_frontends:type_name -> shoal.raftlog.v1.Frontend
+	51, // 71: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	52, // 72: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	45, // 73: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	15, // 74: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	23, // 75: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	26, // 76: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	28, // 77: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	42, // 78: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	46, // 79: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	20, // 80: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }
@@ -4818,6 +4877,8 @@ func file_raftlog_v1_raftlog_proto_init() {
 		(*Command_CreateFile)(nil),
 		(*Command_DropFile)(nil),
 		(*Command_DeadLettersDelivered)(nil),
+		(*Command_AddFrontend)(nil),
+		(*Command_DropFrontend)(nil),
 		(*Command_AddBackend)(nil),
 		(*Command_DecommissionBackend)(nil),
 	}
