@@ -53,6 +53,10 @@ func (s *State) Apply(index uint64, cmd *raftlogv1.Command) Result {
 		return Result{Err: s.cluster.Bootstrap(body.Bootstrap)}
 	case *raftlogv1.Command_RegisterFrontend:
 		return Result{Err: s.cluster.RegisterFrontend(body.RegisterFrontend.GetFrontend(), cmd.AtMs)}
+	case *raftlogv1.Command_AddFrontend:
+		return Result{Err: s.cluster.AddFrontend(body.AddFrontend, cmd.AtMs)}
+	case *raftlogv1.Command_DropFrontend:
+		return Result{Err: s.cluster.DropFrontend(body.DropFrontend)}
 	case *raftlogv1.Command_RegisterBackend:
 		return made(s.cluster.RegisterBackend(body.RegisterBackend.GetBackend(), cmd.AtMs))
 	case *raftlogv1.Command_DropBackend:

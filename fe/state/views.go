@@ -9,8 +9,14 @@ import (
 // Bootstrap.
 func (s *State) ClusterInfo() *raftlogv1.Cluster { return s.cluster.Info() }
 
-// Frontends are ordered by id.
+// Frontends are the members, ordered by id.
 func (s *State) Frontends() []*raftlogv1.Frontend { return s.cluster.Frontends() }
+
+// AddedFrontends are those that were added and have not joined yet.
+func (s *State) AddedFrontends() []*raftlogv1.Frontend { return s.cluster.AddedFrontends() }
+
+// FrontendDropped tells whether the frontend with this id is refused.
+func (s *State) FrontendDropped(id string) bool { return s.cluster.FrontendDropped(id) }
 
 // Backends are ordered by id, dropped ones included.
 func (s *State) Backends() []*raftlogv1.Backend { return s.cluster.Backends() }

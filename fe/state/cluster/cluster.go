@@ -10,7 +10,6 @@
 package cluster
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,10 +38,12 @@ var (
 
 // State is who the cluster is. The zero State is not bootstrapped.
 type State struct {
-	// info has neither frontends nor backends in it, and no id counter.
+	// info has only the cluster's id, warehouse and incarnation.
 	info      *raftlogv1.Cluster
 	lastID    uint64
 	frontends []*raftlogv1.Frontend // ordered by id
+	added     []*raftlogv1.Frontend // have not joined yet
+	dropped   []*raftlogv1.Frontend // are refused
 	backends  []*raftlogv1.Backend  // ordered by id
 }
 
@@ -66,25 +67,6 @@ func (s *State) Bootstrapped() bool { return s.info != nil }
 func (s *State) NextID() uint64 {
 	s.lastID++
 	return s.lastID
-}
-
-// RegisterFrontend adds a frontend, or renews what is known of it. When it
-// joined stays as it was.
-func (s *State) RegisterFrontend(f *raftlogv1.Frontend, atMs int64) error {
-	if f.GetId() == "" || f.Host == "" {
-		return fmt.Errorf("%w: a frontend needs an id and a host", ErrIncomplete)
-	}
-	f = cow.Copy(f)
-	f.JoinedMs = atMs
-	i, found := slices.BinarySearchFunc(s.frontends, f.Id, func(o *raftlogv1.Frontend, id string) int { return cmp.Compare(o.Id, id) })
-	if found {
-		f.JoinedMs = s.frontends[i].JoinedMs
-		s.frontends = slices.Clone(s.frontends)
-		s.frontends[i] = f
-		return nil
-	}
-	s.frontends = slices.Insert(slices.Clone(s.frontends), i, f)
-	return nil
 }
 
 // RegisterBackend adds a backend, or renews what is known of the one with the
@@ -143,9 +125,6 @@ func (s *State) CheckBackend(id uint64) error {
 // Info is the cluster's id, warehouse and incarnation; nil before Bootstrap.
 func (s *State) Info() *raftlogv1.Cluster { return s.info }
 
-// Frontends are ordered by id.
-func (s *State) Frontends() []*raftlogv1.Frontend { return s.frontends }
-
 // Backends are ordered by id, dropped ones included.
 func (s *State) Backends() []*raftlogv1.Backend { return s.backends }
 
@@ -155,7 +134,7 @@ func (s *State) Record() *raftlogv1.Cluster {
 		return nil
 	}
 	r := cow.Copy(s.info)
-	r.LastId, r.Frontends, r.Backends = s.lastID, s.frontends, s.backends
+	r.LastId, r.Frontends, r.AddedFrontends, r.DroppedFrontends, r.Backends = s.lastID, s.frontends, s.added, s.dropped, s.backends
 	return r
 }
 
@@ -174,8 +153,7 @@ func (s *State) Restore(r *raftlogv1.Cluster) error {
 			return fmt.Errorf("backend %d is out of order", b.Id)
 		}
 	}
-	s.lastID, s.frontends, s.backends = r.LastId, r.Frontends, r.Backends
-	s.info = cow.Copy(r)
-	s.info.LastId, s.info.Frontends, s.info.Backends = 0, nil, nil
+	s.lastID, s.frontends, s.added, s.dropped, s.backends = r.LastId, r.Frontends, r.AddedFrontends, r.DroppedFrontends, r.Backends
+	s.info = &raftlogv1.Cluster{ClusterId: r.ClusterId, Warehouse: r.Warehouse, Incarnation: r.Incarnation}
 	return nil
 }

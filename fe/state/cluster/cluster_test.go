@@ -73,22 +73,6 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-func TestFrontends(t *testing.T) {
-	s := bootstrapped(t)
-	for i, f := range []*raftlogv1.Frontend{{Id: "b", Host: "h1"}, {Id: "a", Host: "h2"}, {Id: "b", Host: "h3"}} {
-		if err := s.RegisterFrontend(f, int64(100+i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got := s.Frontends()
-	if len(got) != 2 || got[0].Id != "a" || got[1].Host != "h3" || got[1].JoinedMs != 100 {
-		t.Errorf("Frontends = %v", got)
-	}
-	if err := s.RegisterFrontend(&raftlogv1.Frontend{Id: "c"}, 1); !errors.Is(err, cluster.ErrIncomplete) {
-		t.Errorf("RegisterFrontend without a host = %v, want ErrIncomplete", err)
-	}
-}
-
 func TestRestore(t *testing.T) {
 	s := bootstrapped(t)
 	s.RegisterBackend(&raftlogv1.Backend{NodeUuid: "a", Host: "h1"}, 1)
