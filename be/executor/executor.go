@@ -11,7 +11,7 @@
 // Leaders are ordered by (incarnation, term): whatever an older one says is
 // refused. Without a valid heartbeat for Grace all tasks are cancelled: the
 // leader may have given their work to others, so they start again only at a new
-// epoch.
+// epoch. A process that was frozen for so long finds that out as it wakes up.
 //
 // Each task has one goroutine, owned by the Executor and ended by Drain.
 package executor
@@ -29,14 +29,16 @@ import (
 	backendv1 "shoal/proto/backend/v1"
 )
 
-// Grace is how long a backend works on without hearing from the leader
-// (design: "A BE that hears no valid heartbeat for 5 s polls no more").
-const Grace = 5 * time.Second
+// Grace is how long a backend works on without hearing from the leader. A poll
+// that is under way then takes half a second at most, and after 5 s there is none
+// any more. It is longer than an election, so that tasks outlive a change of the leader.
+const Grace = 4500 * time.Millisecond
 
 // Errors of Submit, Cancel and Heartbeat.
 var (
 	ErrStaleLeader = errors.New("the call is of an older incarnation or term than one already seen")
 	ErrNoSlot      = errors.New("no slot is free")
+	ErrStarting    = errors.New("the task is being started")
 	ErrOldEpoch    = errors.New("the task ran here at this epoch and ended, or at a later one")
 	ErrDraining    = errors.New("the backend is shutting down")
 )
@@ -57,16 +59,16 @@ const repairSlots = 1
 // Config is what an Executor needs.
 type Config struct {
 	Slots int // without those for repair tasks
-	// Start makes a task ready to run.
+	// Start makes a task ready to run. It may take its time.
 	Start  func(spec *backendv1.TaskSpec) (Task, error)
 	Logger *slog.Logger
 }
 
 type taskRef struct{ id, epoch uint64 }
 
-// run is one task at one epoch, running or ended.
+// run is one task at one epoch, being started, running or ended.
 type run struct {
-	task   Task
+	task   Task // nil while it is being started
 	cancel context.CancelFunc
 	repair bool
 	done   bool
@@ -129,49 +131,70 @@ func (e *Executor) cancelAll() int {
 // Submit starts a task at an epoch. Doing it again while it runs is harmless.
 // An earlier epoch of the same task that still runs is cancelled.
 func (e *Executor) Submit(leader *backendv1.Leadership, spec *backendv1.TaskSpec) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.followLocked(leader); err != nil {
+	ctx, r, err := e.reserve(leader, spec)
+	if r == nil {
 		return err
 	}
-	ref := taskRef{spec.TaskId, spec.Epoch}
-	if r := e.runs[ref]; r != nil && !r.done {
-		return nil
-	}
-	switch {
-	case e.draining:
-		return ErrDraining
-	case e.runs[ref] != nil || e.latestEpoch[ref.id] > ref.epoch:
-		return ErrOldEpoch
-	}
-	repair := len(spec.Repair) > 0
-	if slots := e.slots(repair); e.runningLocked(repair) >= slots {
-		return fmt.Errorf("%w: all %d are taken", ErrNoSlot, slots)
-	}
+	// Without the lock: heartbeats are answered meanwhile.
 	task, err := e.cfg.Start(spec)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ref := taskRef{spec.TaskId, spec.Epoch}
 	if err != nil {
+		r.cancel()
+		e.forgetLocked(ref)
+		e.tasks.Done()
 		return fmt.Errorf("task %d of job %d: %w", spec.TaskId, spec.JobId, err)
 	}
+	r.task = task
 	e.cancelOlderLocked(ref)
-	e.startLocked(ref, task, repair)
+	go e.run(ctx, ref, r)
 	return nil
 }
 
-func (e *Executor) startLocked(ref taskRef, task Task, repair bool) {
+// reserve takes a slot for a task that is to be started; nil if it runs already
+// or must not.
+func (e *Executor) reserve(leader *backendv1.Leadership, spec *backendv1.TaskSpec) (context.Context, *run, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.followLocked(leader); err != nil {
+		return nil, nil, err
+	}
+	ref := taskRef{spec.TaskId, spec.Epoch}
+	switch r := e.runs[ref]; {
+	case r != nil && r.task == nil:
+		return nil, nil, ErrStarting
+	case r != nil && !r.done:
+		return nil, nil, nil
+	case e.draining:
+		return nil, nil, ErrDraining
+	case r != nil || e.latestEpoch[ref.id] > ref.epoch:
+		return nil, nil, ErrOldEpoch
+	}
+	repair := len(spec.Repair) > 0
+	if slots := e.slots(repair); e.runningLocked(repair) >= slots {
+		return nil, nil, fmt.Errorf("%w: all %d are taken", ErrNoSlot, slots)
+	}
 	ctx, cancel := context.WithCancel(e.base)
-	r := &run{task: task, cancel: cancel, repair: repair}
+	r := &run{cancel: cancel, repair: repair}
 	e.runs[ref] = r
 	e.latestEpoch[ref.id] = ref.epoch
-	e.tasks.Go(func() {
-		defer cancel()
-		err := task.Run(ctx)
-		if err != nil && ctx.Err() == nil {
-			e.cfg.Logger.Warn("task ended", "task_id", ref.id, "epoch", ref.epoch, "err", err)
-		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		r.done = true
-	})
+	e.tasks.Add(1)
+	return ctx, r, nil
+}
+
+// run is the goroutine of one task. One that was cancelled while it was being
+// started still runs, to close what it has.
+func (e *Executor) run(ctx context.Context, ref taskRef, r *run) {
+	defer e.tasks.Done()
+	defer r.cancel()
+	err := r.task.Run(ctx)
+	if err != nil && ctx.Err() == nil {
+		e.cfg.Logger.Warn("task ended", "task_id", ref.id, "epoch", ref.epoch, "err", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r.done = true
 }
 
 // cancelOlderLocked cancels earlier epochs of ref's task.
@@ -244,6 +267,9 @@ func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.Tas
 				e.forgetLocked(ref)
 				continue
 			}
+		}
+		if r.task == nil {
+			continue
 		}
 		st := proto.CloneOf(r.task.Status())
 		st.Ended = r.done

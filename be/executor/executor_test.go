@@ -47,6 +47,7 @@ func (f *fakeTask) Status() *backendv1.TaskStatus {
 type bench struct {
 	*executor.Executor
 	tasks []*fakeTask
+	start func() error // what starting a task takes; nil for nothing
 }
 
 // run gives f an executor with two slots, in virtual time.
@@ -56,6 +57,11 @@ func run(t *testing.T, f func(t *testing.T, b *bench)) {
 		b.Executor = executor.New(t.Context(), executor.Config{
 			Slots: 2, Logger: slog.New(slog.DiscardHandler),
 			Start: func(spec *backendv1.TaskSpec) (executor.Task, error) {
+				if b.start != nil {
+					if err := b.start(); err != nil {
+						return nil, err
+					}
+				}
 				task := &fakeTask{spec: spec, end: make(chan struct{})}
 				b.tasks = append(b.tasks, task)
 				return task, nil
@@ -202,6 +208,40 @@ func TestDrainTakesNoMore(t *testing.T) {
 		}
 		if err := b.Submit(term(1), spec(8, 1)); !errors.Is(err, executor.ErrDraining) {
 			t.Errorf("Submit while draining = %v", err)
+		}
+	})
+}
+
+// A task that takes long to start holds up no heartbeat. It has its slot, and one
+// that is not wanted any more when it is ready ends at once.
+func TestSlowStart(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		b.start = func() error { time.Sleep(10 * time.Second); return nil }
+		submitted := make(chan error)
+		go func() { submitted <- b.Submit(term(1), spec(7, 1)) }()
+		time.Sleep(time.Second)
+		began := time.Now()
+		statuses, lacking, err := b.Heartbeat(term(1), []*backendv1.TaskRef{ref(7, 1)})
+		if err != nil || len(statuses)+len(lacking) != 0 || time.Since(began) > 0 {
+			t.Errorf("Heartbeat = %v, lacking %v, %v after %v", statuses, lacking, err, time.Since(began))
+		}
+		if err := b.Submit(term(1), spec(7, 1)); !errors.Is(err, executor.ErrStarting) {
+			t.Errorf("Submit while it starts = %v", err)
+		}
+		b.Heartbeat(term(1), nil) // it is not wanted any more
+		if err := <-submitted; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !b.tasks[0].cancelled {
+			t.Error("a task that is not wanted runs once it is started")
+		}
+		b.start = func() error { return errors.New("no such property") }
+		if err := b.Submit(term(1), spec(8, 1)); err == nil {
+			t.Error("a task that cannot be started was")
+		}
+		if _, lacking, _ := b.Heartbeat(term(1), []*backendv1.TaskRef{ref(8, 1)}); len(lacking) != 1 {
+			t.Errorf("lacking = %v, want the task that could not be started", lacking)
 		}
 	})
 }

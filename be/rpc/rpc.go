@@ -245,7 +245,7 @@ func toStatus(err error) error {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	case errors.Is(err, executor.ErrNoSlot):
 		return status.Error(codes.ResourceExhausted, err.Error())
-	case errors.Is(err, executor.ErrDraining):
+	case errors.Is(err, executor.ErrDraining), errors.Is(err, executor.ErrStarting):
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	if code := status.FromContextError(err).Code(); code != codes.Unknown {

@@ -2,11 +2,19 @@
 // are alive, what their tasks do, and how to call them.
 //
 // Backends are reconciled by level, not by edge. While Run lasts, each backend
-// hears once a second the complete list of (task, epoch) that it should run;
+// hears twice a second the complete list of (task, epoch) that it should run;
 // it cancels the others and answers with what runs and what it lacks, and the
 // lacking tasks are sent by SubmitTask. A lost message heals at the next
-// heartbeat. A backend that did not answer for DeadAfter is dead; one that a
-// new leader has not heard yet is neither alive nor dead for that long.
+// heartbeat.
+//
+// A backend is dead at once when its port refuses connections: nobody runs
+// there. Otherwise it is dead when it was silent for DeadAfter and did not answer
+// any of the deadBeats heartbeats since. A beat does not wait for the answer to the one
+// before, so a slow backend is a late one and no dead one; and a leader that was
+// held up itself has first to ask before it declares anybody dead. One that a
+// new leader has not heard yet is neither alive nor dead for that long. Nothing
+// rests on the verdict being right: a backend that lives on is fenced by the new
+// epochs of its tasks.
 //
 // A task is started only once at an epoch, as far as this leader knows: one
 // that ran and is lacking now, or that ended by itself, is reported by Ended
@@ -14,8 +22,8 @@
 // still on its way.
 //
 // Nothing here decides where tasks run (fe/schedule), and nothing is
-// replicated. Run owns one goroutine and one connection a backend and ends them
-// before it returns. The other methods are safe for concurrent use at any time;
+// replicated. Run owns the goroutines and two connections of each backend, one for
+// heartbeats and one for all else, and ends them before it returns. The other methods are safe for concurrent use at any time;
 // on a frontend that does not lead no backend is alive, and none is dead.
 package backend
 
@@ -44,12 +52,18 @@ import (
 
 const (
 	// Interval lies between two heartbeats to a backend.
-	Interval = time.Second
-	// DeadAfter is the silence after which a backend is dead. A backend that
-	// hears nothing stops its tasks after the same time.
-	DeadAfter = 5 * time.Second
-	// callTimeout bounds one heartbeat or submission.
-	callTimeout = 2 * time.Second
+	Interval = 500 * time.Millisecond
+	// DeadAfter is the silence after which a backend is dead, so that it is noticed
+	// within 3 s of the last sign of life.
+	DeadAfter = 2500 * time.Millisecond
+	// deadBeats is how many heartbeats it must have been sent meanwhile.
+	deadBeats = 4
+	// watchEvery is how often it is looked who is dead or has come.
+	watchEvery = Interval / 5
+	// beatTimeout bounds a heartbeat. Late answers are answers.
+	beatTimeout = 2 * DeadAfter
+	// callTimeout bounds a submission.
+	callTimeout = 5 * time.Second
 	// footerTries is how many backends are asked for the same footers.
 	footerTries = 3
 )
@@ -63,12 +77,22 @@ type Viewer interface {
 	View(read func(*state.State))
 }
 
+// A Dialer connects to host:port. An error of it that is ECONNREFUSED means that
+// nobody listens there.
+type Dialer func(ctx context.Context, addr string) (net.Conn, error)
+
+// TCP is the Dialer of real networks.
+func TCP(ctx context.Context, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", addr)
+}
+
 // A Status is a backend as this leader sees it.
 type Status struct {
 	ID uint64
-	// Alive: it answered within DeadAfter. Unheard: it did not answer this
-	// leader yet, who knows of it for less than DeadAfter; or there is no
-	// leader here. It may be alive, so nobody may take its tasks away.
+	// Alive: it answered, and is not dead. Unheard: it did not answer this
+	// leader yet and is not dead; or there is no leader here. It may be alive, so
+	// nobody may take its tasks away.
 	Alive, Unheard bool
 	Slots          int
 	Version        string
@@ -81,6 +105,7 @@ type Status struct {
 type Registry struct {
 	state   Viewer
 	open    kafka.Open
+	dialer  Dialer
 	dial    []grpc.DialOption
 	log     *slog.Logger
 	changed chan struct{}
@@ -91,12 +116,12 @@ type Registry struct {
 	turn    int // of Pick
 }
 
-// New makes a registry that calls backends with these options, and gives tasks
-// what open says that their properties stand for. It starts nothing.
-func New(viewer Viewer, open kafka.Open, log *slog.Logger, dial ...grpc.DialOption) *Registry {
+// New makes a registry that calls backends by dialer with these options, and gives
+// tasks what open says that their properties stand for. It starts nothing.
+func New(viewer Viewer, open kafka.Open, log *slog.Logger, dialer Dialer, dial ...grpc.DialOption) *Registry {
 	quick := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
-	dial = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: callTimeout})}, dial...)
-	return &Registry{state: viewer, open: open, dial: dial, log: log, changed: make(chan struct{}, 1), records: make(map[uint64]*record)}
+	dial = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: DeadAfter})}, dial...)
+	return &Registry{state: viewer, open: open, dialer: dialer, dial: dial, log: log, changed: make(chan struct{}, 1), records: make(map[uint64]*record)}
 }
 
 // Changed receives when a backend became alive or dead, or a task ended.
@@ -118,7 +143,7 @@ func (r *Registry) Run(ctx context.Context, lead *backendv1.Leadership, rpcAddr 
 	r.mu.Unlock()
 	var beats sync.WaitGroup
 	running := make(map[uint64]*beat)
-	ticker := time.NewTicker(Interval)
+	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		r.reconcile(ctx, &beats, running, rpcAddr)
@@ -179,16 +204,33 @@ func joinHostPort(host string, port uint32) string {
 
 // begin makes the record and the goroutine of a backend, not started yet.
 func (r *Registry) begin(ctx context.Context, id uint64, addr, rpcAddr string) (*beat, error) {
-	conn, err := grpc.NewClient(addr, r.dial...)
-	if err != nil {
+	b := &beat{registry: r, addr: addr, rpcAddr: rpcAddr, soon: make(chan struct{}, 1), lacks: make(chan struct{}, 1)}
+	var err error
+	if b.beats, err = grpc.NewClient(addr, slices.Concat(r.dial, []grpc.DialOption{grpc.WithContextDialer(b.dial)})...); err != nil {
 		return nil, err
 	}
-	rec := &record{id: id, since: time.Now(), client: backendv1.NewBackendServiceClient(conn), ran: map[schedule.Ref]bool{}, ended: map[schedule.Ref]bool{}, refused: map[schedule.Ref]string{}}
+	if b.calls, err = grpc.NewClient(addr, slices.Concat(r.dial, []grpc.DialOption{grpc.WithContextDialer(r.dialer)})...); err != nil {
+		return nil, errors.Join(err, b.beats.Close())
+	}
+	b.record = &record{id: id, since: time.Now(), client: backendv1.NewBackendServiceClient(b.calls), soon: b.soon,
+		ran: map[schedule.Ref]uint64{}, ended: map[schedule.Ref]bool{}, refused: map[schedule.Ref]string{}}
+	b.ctx, b.cancel = context.WithCancel(ctx)
 	r.mu.Lock()
-	r.records[id] = rec
-	r.mu.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
-	return &beat{registry: r, record: rec, ctx: ctx, cancel: cancel, conn: conn, addr: addr, rpcAddr: rpcAddr}, nil
+	defer r.mu.Unlock()
+	r.records[id] = b.record
+	return b, nil
+}
+
+// Hurry has all backends hear at once what they should run now.
+func (r *Registry) Hurry() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rec := range r.records {
+		select {
+		case rec.soon <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // forget drops a record unless another has taken its place.

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +48,14 @@ type node struct {
 	refuse  codes.Code // of SubmitTask; OK takes all
 	refused int
 	lost    int // calls of ReadFooters that fail from now on
+	delay   time.Duration
+}
+
+// slow delays answers to heartbeats from now on.
+func (n *node) slow(delay time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.delay = delay
 }
 
 // ReadFooters answers what it is asked for.
@@ -66,6 +76,15 @@ func (n *node) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.Server
 
 func (n *node) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (*backendv1.HeartbeatResponse, error) {
 	n.mu.Lock()
+	delay := n.delay
+	n.mu.Unlock()
+	resp := n.answer(req)
+	time.Sleep(delay)
+	return resp, nil
+}
+
+func (n *node) answer(req *backendv1.HeartbeatRequest) *backendv1.HeartbeatResponse {
+	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.last = req
 	resp := &backendv1.HeartbeatResponse{Slots: 16, Version: "v1", StartTimeMs: 1}
@@ -76,7 +95,7 @@ func (n *node) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (*b
 			resp.Lacking = append(resp.Lacking, ref)
 		}
 	}
-	return resp, nil
+	return resp
 }
 
 func (n *node) SubmitTask(_ context.Context, req *backendv1.SubmitTaskRequest) (*backendv1.SubmitTaskResponse, error) {
@@ -143,6 +162,7 @@ type cluster struct {
 	server   *grpc.Server
 	listener *bufconn.Listener
 	registry *backend.Registry
+	cut      *atomic.Bool // what the leader sends to the first backend
 	open     kafka.Open
 	stop     func()
 
@@ -169,7 +189,7 @@ func (c *cluster) apply(cmd *raftlogv1.Command) uint64 {
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, state: state.New(), open: kafka.Plain, node: &node{runs: map[schedule.Ref]*backendv1.TaskStatus{}}}
+	c := &cluster{t: t, state: state.New(), open: kafka.Plain, cut: new(atomic.Bool), node: &node{runs: map[schedule.Ref]*backendv1.TaskStatus{}}}
 	c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{Bootstrap: &raftlogv1.Bootstrap{ClusterId: "c1", Warehouse: "file:///w"}}})
 	db := c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_CreateDatabase{CreateDatabase: &raftlogv1.CreateDatabase{Name: "d"}}})
 	table := c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_CreateTable{CreateTable: &raftlogv1.CreateTable{Table: &raftlogv1.Table{
@@ -186,19 +206,39 @@ func newCluster(t *testing.T) *cluster {
 	c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_StartRoutineLoad{StartRoutineLoad: &raftlogv1.StartRoutineLoad{JobId: c.jobID, LockDurationMs: 30_000}}})
 	c.registry = backend.New(c, func(databaseID uint64, load *typesv1.RoutineLoad) (map[string]string, map[string][]byte, error) {
 		return c.open(databaseID, load)
-	}, slog.New(slog.DiscardHandler),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-			c.mu.Lock()
-			listener := c.listener
-			c.mu.Unlock()
-			if addr != "127.0.0.1:1" || listener == nil {
-				return nil, fmt.Errorf("connection refused")
-			}
-			return listener.DialContext(ctx)
-		}))
+	}, slog.New(slog.DiscardHandler), c.dial, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	c.up()
 	return c
+}
+
+// dial reaches the first backend while it is up. A second one never answers, and
+// nobody listens anywhere else.
+func (c *cluster) dial(ctx context.Context, addr string) (net.Conn, error) {
+	c.mu.Lock()
+	listener, cut := c.listener, c.cut
+	c.mu.Unlock()
+	switch {
+	case addr == "127.0.0.1:2":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case addr != "127.0.0.1:1" || listener == nil:
+		return nil, syscall.ECONNREFUSED
+	}
+	conn, err := listener.DialContext(ctx)
+	return cable{conn, cut}, err
+}
+
+// A cable loses what is sent while it is cut, without a sign.
+type cable struct {
+	net.Conn
+	cut *atomic.Bool
+}
+
+func (c cable) Write(p []byte) (int, error) {
+	if c.cut.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
 }
 
 // up starts the first backend's server.
@@ -262,26 +302,60 @@ func TestLiveness(t *testing.T) {
 		if s := c.status(0); !s.Alive || s.Slots != 16 || s.Version != "v1" {
 			t.Errorf("after an answer: %+v", s)
 		}
-		if s := c.status(1); s.Alive || !s.Unheard || s.Err == "" {
-			t.Errorf("the one that is down, at first: %+v", s)
+		if s := c.status(1); s.Alive || !s.Unheard {
+			t.Errorf("the one that is silent, at first: %+v", s)
 		}
 		pass(backend.DeadAfter)
-		if s := c.status(1); s.Alive || s.Unheard {
-			t.Errorf("the one that is down, later: %+v, want dead", s)
+		if s := c.status(1); s.Alive || s.Unheard || s.Err == "" {
+			t.Errorf("the one that is silent, later: %+v, want dead", s)
 		}
 		c.down()
-		pass(backend.DeadAfter + backend.Interval)
+		pass(backend.Interval)
 		if s := c.status(0); s.Alive || s.Unheard {
-			t.Errorf("after silence: %+v, want dead", s)
+			t.Errorf("after its process ended: %+v, want dead at once", s)
 		}
 		if _, err := c.registry.Pick(); err == nil {
 			t.Error("a dead backend is offered for calls")
 		}
 		c.up()
-		pass(3 * backend.Interval)
+		pass(3 * time.Second) // gRPC's pause between two tries
 		if s := c.status(0); !s.Alive {
 			t.Errorf("back again: %+v", s)
 		}
+		for len(c.registry.Changed()) > 0 {
+			<-c.registry.Changed()
+		}
+		c.cut.Store(true)
+		cut := time.Now()
+		<-c.registry.Changed()
+		if took := time.Since(cut); took < backend.DeadAfter-backend.Interval || took > 3*time.Second {
+			t.Errorf("a backend that fell silent was dead after %v", took)
+		}
+		if s := c.status(0); s.Alive {
+			t.Errorf("after silence: %+v, want dead", s)
+		}
+	})
+}
+
+// TestSlowIsNotDead: answers that come two seconds late, as of a machine that has
+// other things to do, are answers all the same.
+func TestSlowIsNotDead(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		pass(backend.Interval)
+		c.node.slow(2 * time.Second)
+		for range 100 {
+			pass(backend.Interval / 5)
+			if s := c.status(0); !s.Alive {
+				t.Fatalf("slow, not dead: %+v", s)
+			}
+		}
+		ref := c.assign(0)
+		pass(10 * time.Second)
+		if n := len(c.node.submissions()); n != 1 || c.registry.Ended()[ref] {
+			t.Errorf("%d submissions, ended %v", n, c.registry.Ended())
+		}
+		c.node.slow(0)
+		pass(3 * time.Second)
 	})
 }
 

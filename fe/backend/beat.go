@@ -2,8 +2,13 @@ package backend
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"net"
+	"sync"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,32 +22,48 @@ import (
 
 // record is what is known of one backend; the registry's lock guards it.
 type record struct {
-	id       uint64
-	since    time.Time // the registry knows of it
-	client   backendv1.BackendServiceClient
-	heard    time.Time                    // last answer
-	answer   *backendv1.HeartbeatResponse // nil before the first
-	err      string
-	toldDead bool
-	ran      map[schedule.Ref]bool   // seen running, or taken on
-	ended    map[schedule.Ref]bool   // will not run any more
-	refused  map[schedule.Ref]string // why it was not taken on
+	id     uint64
+	since  time.Time // the registry knows of it
+	client backendv1.BackendServiceClient
+	soon   chan<- struct{} // has a heartbeat sent at once
+
+	heard      time.Time                    // last answer
+	answer     *backendv1.HeartbeatResponse // of the newest heartbeat that was answered; nil before the first
+	sent       uint64                       // heartbeats so far, which number them
+	learned    uint64                       // number of the one that answer is to
+	unanswered int                          // heartbeats since heard
+	gone       bool                         // nobody listened there, since heard
+	err        string
+	toldDead   bool
+
+	ran     map[schedule.Ref]uint64 // seen running, or taken on: a heartbeat from that number on would show it; 0 if not
+	ended   map[schedule.Ref]bool   // will not run any more
+	refused map[schedule.Ref]string // why it was not taken on
+	lacking []*backendv1.TaskRef    // to be submitted
 }
 
-func (r *record) alive(now time.Time) bool {
-	return r.answer != nil && now.Sub(r.heard) < DeadAfter
-}
+func (r *record) alive(now time.Time) bool { return r.answer != nil && !r.dead(now) }
 
 // dead is not the opposite of alive: between them lies a backend that is not
 // heard yet.
 func (r *record) dead(now time.Time) bool {
-	return !r.alive(now) && now.Sub(r.since) >= DeadAfter
+	return r.gone || r.unanswered >= deadBeats && now.Sub(r.silentSince()) >= DeadAfter
+}
+
+func (r *record) silentSince() time.Time {
+	if r.answer == nil {
+		return r.since
+	}
+	return r.heard
 }
 
 func (r *record) status(now time.Time) Status {
 	st := Status{
 		ID: r.id, Alive: r.alive(now), Unheard: !r.alive(now) && !r.dead(now), Heard: r.heard,
 		Slots: int(r.answer.GetSlots()), Version: r.answer.GetVersion(), WarehouseError: r.answer.GetWarehouseError(), Err: r.err,
+	}
+	if st.Err == "" && r.dead(now) {
+		st.Err = fmt.Sprintf("no answer to heartbeats for %v", now.Sub(r.silentSince()).Round(100*time.Millisecond))
 	}
 	if r.answer != nil {
 		st.Started = time.UnixMilli(r.answer.StartTimeMs)
@@ -56,42 +77,69 @@ type beat struct {
 	record   *record
 	ctx      context.Context
 	cancel   context.CancelFunc
-	conn     *grpc.ClientConn
-	addr     string
-	rpcAddr  string
+	// What is large or slow has a connection of its own.
+	beats, calls *grpc.ClientConn
+	addr         string
+	rpcAddr      string
+	soon         chan struct{} // a heartbeat is wanted now
+	lacks        chan struct{} // record.lacking has changed
 }
 
 // run sends heartbeats until the backend is gone or the leader is.
 func (b *beat) run() {
-	defer b.conn.Close()
+	defer b.beats.Close()
+	defer b.calls.Close()
 	defer b.cancel()
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(b.submitLoop)
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()
 	for b.ctx.Err() == nil {
-		b.once()
+		work.Go(b.once)
 		select {
 		case <-b.ctx.Done():
 		case <-ticker.C:
+		case <-b.soon:
 		}
 	}
 }
 
-// once is one heartbeat and the submissions that follow from it.
+// dial connects for heartbeats, and notes whether anybody listens there.
+func (b *beat) dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := b.registry.dialer(ctx, addr)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		b.registry.mu.Lock()
+		b.record.gone = true
+		b.registry.mu.Unlock()
+		b.registry.noteDeaths()
+	}
+	return conn, err
+}
+
+// once is one heartbeat.
 func (b *beat) once() {
-	ctx, cancel := context.WithTimeout(b.ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(b.ctx, beatTimeout)
 	defer cancel()
 	req, committed := b.request()
-	answer, err := b.record.client.Heartbeat(ctx, req)
-	if b.ctx.Err() != nil {
-		return
-	}
-	if err != nil {
+	number := b.asks()
+	answer, err := backendv1.NewBackendServiceClient(b.beats).Heartbeat(ctx, req)
+	switch {
+	case b.ctx.Err() != nil:
+	case err != nil:
 		b.failed(err)
-		return
+	default:
+		b.learn(number, req, answer, committed)
 	}
-	for _, ref := range b.learn(req, answer, committed) {
-		b.submit(ref)
-	}
+}
+
+// asks numbers the heartbeat that is going to be sent.
+func (b *beat) asks() uint64 {
+	b.registry.mu.Lock()
+	defer b.registry.mu.Unlock()
+	b.record.sent++
+	b.record.unanswered++
+	return b.record.sent
 }
 
 // request is the heartbeat, and which of its tasks have committed at their
@@ -109,7 +157,7 @@ func (b *beat) request() (req *backendv1.HeartbeatRequest, committed map[schedul
 		}
 		for _, job := range jobs {
 			for _, task := range job.Tasks {
-				if task.LastEpoch == task.Epoch {
+				if task.BackendId == b.record.id && task.LastEpoch == task.Epoch {
 					committed[schedule.Ref{TaskID: task.Id, Epoch: task.Epoch}] = true
 				}
 			}
@@ -139,14 +187,22 @@ func (b *beat) failed(err error) {
 	b.record.err = err.Error()
 }
 
-// learn takes over an answer and returns the tasks to submit.
-func (b *beat) learn(req *backendv1.HeartbeatRequest, answer *backendv1.HeartbeatResponse, committed map[schedule.Ref]bool) []*backendv1.TaskRef {
+// learn takes over the answer to a heartbeat. One that a later one has overtaken
+// says that the backend is there, and nothing else that is not known better.
+func (b *beat) learn(number uint64, req *backendv1.HeartbeatRequest, answer *backendv1.HeartbeatResponse, committed map[schedule.Ref]bool) {
 	b.registry.mu.Lock()
 	defer b.registry.mu.Unlock()
 	rec := b.record
 	first := !rec.alive(time.Now())
-	rec.heard, rec.answer, rec.err, rec.toldDead = time.Now(), answer, "", false
-	ran, ended := make(map[schedule.Ref]bool), make(map[schedule.Ref]bool)
+	rec.heard, rec.unanswered, rec.gone, rec.err, rec.toldDead = time.Now(), 0, false, "", false
+	if first {
+		b.registry.notify()
+	}
+	if number < rec.learned {
+		return
+	}
+	rec.learned, rec.answer = number, answer
+	ran, ended := make(map[schedule.Ref]uint64), make(map[schedule.Ref]bool)
 	for _, ref := range req.Tasks {
 		ran[key(ref)] = rec.ran[key(ref)]
 		if rec.ended[key(ref)] {
@@ -154,28 +210,60 @@ func (b *beat) learn(req *backendv1.HeartbeatRequest, answer *backendv1.Heartbea
 		}
 	}
 	for _, s := range answer.Tasks {
-		ran[key(s.Task)] = true
+		ran[key(s.Task)] = number
 		if s.Ended {
 			ended[key(s.Task)] = true
 		}
 	}
-	var submit []*backendv1.TaskRef
+	rec.lacking = nil
 	for _, ref := range answer.Lacking {
-		switch {
-		case ended[key(ref)]:
-		case ran[key(ref)] || committed[key(ref)]:
+		switch since := ran[key(ref)]; {
+		case ended[key(ref)] || since > number: // it was taken on after this heartbeat
+		case since > 0 || committed[key(ref)]:
 			ended[key(ref)] = true
 		default:
-			submit = append(submit, ref)
+			rec.lacking = append(rec.lacking, ref)
 		}
 	}
-	news := first || len(ended) != len(rec.ended)
-	rec.ran, rec.ended = ran, ended
-	maps.DeleteFunc(rec.refused, func(ref schedule.Ref, _ string) bool { _, wanted := ran[ref]; return !wanted || ran[ref] })
-	if news {
+	if len(ended) != len(rec.ended) {
 		b.registry.notify()
 	}
-	return submit
+	rec.ran, rec.ended = ran, ended
+	maps.DeleteFunc(rec.refused, func(ref schedule.Ref, _ string) bool { since, wanted := ran[ref]; return !wanted || since > 0 })
+	if len(rec.lacking) > 0 {
+		select {
+		case b.lacks <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// submitLoop sends what is lacking, one task after the other.
+func (b *beat) submitLoop() {
+	for {
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-b.lacks:
+		}
+		for ref := b.nextLacking(); ref != nil && b.ctx.Err() == nil; ref = b.nextLacking() {
+			b.submit(ref)
+		}
+	}
+}
+
+// nextLacking takes the next task to submit, nil if there is none.
+func (b *beat) nextLacking() *backendv1.TaskRef {
+	b.registry.mu.Lock()
+	defer b.registry.mu.Unlock()
+	for rec := b.record; len(rec.lacking) > 0; {
+		ref := rec.lacking[0]
+		rec.lacking = rec.lacking[1:]
+		if rec.ran[key(ref)] == 0 && !rec.ended[key(ref)] {
+			return ref
+		}
+	}
+	return nil
 }
 
 // submit starts a task that the backend lacks.
@@ -206,7 +294,7 @@ func (b *beat) submit(ref *backendv1.TaskRef) {
 	}
 	b.registry.mu.Lock()
 	defer b.registry.mu.Unlock()
-	b.record.ran[key(ref)] = true
+	b.record.ran[key(ref)] = b.record.sent + 1
 	delete(b.record.refused, key(ref))
 }
 

@@ -73,6 +73,9 @@ func (m *Manager) plan(ctx context.Context, leaves *sync.WaitGroup) {
 			m.cfg.Logger.Warn("plan was not carried out", "command", fmt.Sprintf("%T", command.Body), "err", err)
 		}
 	}
+	if len(plan.Commands) > 0 {
+		m.cfg.Backends.Hurry()
+	}
 }
 
 // input is what the plan goes by. The caller holds m.planning.

@@ -148,8 +148,8 @@ func managed(t *testing.T, test func(t *testing.T, b *bench)) {
 		if err := secrets.Unlock(); err != nil {
 			t.Fatal(err)
 		}
-		registry := backend.New(b, secrets.Open, log, grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		registry := backend.New(b, secrets.Open, log, func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		pool := kafka.NewPool(log, secrets.Open, kgo.Dialer(b.network.DialContext))
 		b.manager = New(Config{Store: b, Backends: registry, Kafka: pool, Secrets: secrets, Logger: log})
 		b.session = session.New(1, "root", "h", session.NewGlobals(session.DefaultServer()))

@@ -109,7 +109,7 @@ func (s *Server) assemble() {
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
-	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, rpcconn.DialOptions(s.cfg.TLS)...)
+	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS)...)
 	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
 	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Secrets: s.secrets, Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)

@@ -60,7 +60,7 @@ func (w *world) startFrontend() *frontend {
 		w.t.Fatal(err)
 	}
 	f := &frontend{w: w, store: store, brokers: kafka.NewPool(w.log, secrets.Open, kgo.Dialer(host.dial)), server: grpc.NewServer()}
-	f.registry = feregistry.New(store, secrets.Open, w.log, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(host.grpc))
+	f.registry = feregistry.New(store, secrets.Open, w.log, host.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	f.jobs = routineload.New(routineload.Config{Store: store, Backends: f.registry, Kafka: f.brokers, Secrets: secrets, Logger: w.log})
 	f.stmts = stmt.New(stmt.Config{Store: store, RoutineLoads: f.jobs, Processes: session.NewProcesses(), Started: time.Now()})
 	f.session = session.New(1, "root", "client", session.NewGlobals(session.DefaultServer()))

@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,9 +10,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// errRefused: nobody listens there.
-var errRefused = errors.New("connection refused")
 
 // dialTimeout is kgo's, which leaves it to the dialer.
 const dialTimeout = 10 * time.Second
@@ -124,7 +120,7 @@ func (h host) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	l := h.network.listeners[addr]
 	h.network.mu.Unlock()
 	if l == nil {
-		return nil, fmt.Errorf("dial %s: %w", addr, errRefused)
+		return nil, fmt.Errorf("dial %s: %w", addr, syscall.ECONNREFUSED)
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -139,7 +135,7 @@ func (h host) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	case l.incoming <- &conn{in: there, out: back, local: l.addr, remote: address(h.name)}:
 		return &conn{in: back, out: there, local: address(h.name), remote: l.addr}, nil
 	case <-l.closed:
-		return nil, fmt.Errorf("dial %s: %w", addr, errRefused)
+		return nil, fmt.Errorf("dial %s: %w", addr, syscall.ECONNREFUSED)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
