@@ -58,7 +58,7 @@ func (f *Frontend) RegisterBackend(ctx context.Context, req *frontendv1.Register
 		return nil, err
 	}
 	applied, err := f.Store.Propose(ctx, &raftlogv1.Command{AtMs: time.Now().UnixMilli(), Body: &raftlogv1.Command_RegisterBackend{
-		RegisterBackend: &raftlogv1.RegisterBackend{Backend: &raftlogv1.Backend{
+		RegisterBackend: &raftlogv1.RegisterBackend{ByAddress: true, Backend: &raftlogv1.Backend{
 			NodeUuid: req.NodeUuid, Host: req.Host, RpcPort: req.RpcPort, HttpPort: req.HttpPort, Slots: req.Slots, Version: req.Version}}}})
 	if err == nil {
 		err = applied.Err

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 
 	"shoal/fe/state/catalog"
 	"shoal/fe/state/cluster"
@@ -58,9 +59,13 @@ func (s *State) Apply(index uint64, cmd *raftlogv1.Command) Result {
 	case *raftlogv1.Command_DropFrontend:
 		return Result{Err: s.cluster.DropFrontend(body.DropFrontend)}
 	case *raftlogv1.Command_RegisterBackend:
-		return made(s.cluster.RegisterBackend(body.RegisterBackend.GetBackend(), cmd.AtMs))
+		return made(s.cluster.RegisterBackend(body.RegisterBackend, cmd.AtMs))
+	case *raftlogv1.Command_AddBackend:
+		return made(s.cluster.AddBackend(body.AddBackend, cmd.AtMs))
+	case *raftlogv1.Command_DecommissionBackend:
+		return Result{Err: s.cluster.DecommissionBackend(body.DecommissionBackend)}
 	case *raftlogv1.Command_DropBackend:
-		return Result{Err: s.cluster.DropBackend(body.DropBackend.GetBackendId())}
+		return Result{Err: s.cluster.DropBackend(body.DropBackend, s.busy(body.DropBackend.GetBackendId()))}
 	case *raftlogv1.Command_CommitTxns:
 		return s.commitTxns(body.CommitTxns, index, cmd.AtMs)
 	default:
@@ -128,6 +133,12 @@ func (s *State) applyToJob(index uint64, cmd *raftlogv1.Command) Result {
 func unknown(index uint64, cmd *raftlogv1.Command) string {
 	return fmt.Sprintf("state: log entry %d has a body that this release does not know (%T, unknown fields %x): run the release that the other frontends run",
 		index, cmd.Body, []byte(cmd.ProtoReflect().GetUnknown()))
+}
+
+// busy tells whether a task has the backend.
+func (s *State) busy(backendID uint64) bool {
+	has := func(t *raftlogv1.Task) bool { return t.BackendId == backendID }
+	return slices.ContainsFunc(s.jobs.All(), func(job *raftlogv1.Job) bool { return slices.ContainsFunc(job.Tasks, has) })
 }
 
 func made(id uint64, err error) Result { return Result{ID: id, Err: err} }

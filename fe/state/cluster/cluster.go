@@ -12,7 +12,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"shoal/fe/state/cow"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -29,11 +28,6 @@ var (
 	ErrNotBootstrapped = errors.New("the cluster is not bootstrapped")
 	// ErrIncomplete refuses nodes and clusters that lack what names them.
 	ErrIncomplete = errors.New("incomplete description")
-	// ErrBackendDropped refuses a backend that was dropped by SQL until it is
-	// added again.
-	ErrBackendDropped = errors.New("the backend was dropped from the cluster")
-	// ErrNoBackend is for ids that no backend has.
-	ErrNoBackend = errors.New("no such backend")
 )
 
 // State is who the cluster is. The zero State is not bootstrapped.
@@ -69,64 +63,8 @@ func (s *State) NextID() uint64 {
 	return s.lastID
 }
 
-// RegisterBackend adds a backend, or renews what is known of the one with the
-// same node_uuid, and returns its id. One that was dropped is refused.
-func (s *State) RegisterBackend(b *raftlogv1.Backend, atMs int64) (uint64, error) {
-	if b.GetNodeUuid() == "" || b.Host == "" {
-		return 0, fmt.Errorf("%w: a backend needs a node uuid and a host", ErrIncomplete)
-	}
-	b = cow.Copy(b)
-	i := slices.IndexFunc(s.backends, func(o *raftlogv1.Backend) bool { return o.NodeUuid == b.NodeUuid })
-	if i < 0 {
-		b.Id, b.JoinedMs, b.Dropped = s.NextID(), atMs, false
-		s.backends = append(slices.Clip(s.backends), b)
-		return b.Id, nil
-	}
-	known := s.backends[i]
-	if known.Dropped {
-		return 0, fmt.Errorf("%w: backend %d at %s", ErrBackendDropped, known.Id, known.Host)
-	}
-	b.Id, b.JoinedMs, b.Dropped = known.Id, known.JoinedMs, false
-	s.replaceBackend(i, b)
-	return b.Id, nil
-}
-
-// DropBackend marks a backend as dropped; it stays known, so as to be refused.
-func (s *State) DropBackend(id uint64) error {
-	i := slices.IndexFunc(s.backends, func(b *raftlogv1.Backend) bool { return b.Id == id })
-	if i < 0 {
-		return fmt.Errorf("%w: id %d", ErrNoBackend, id)
-	}
-	b := cow.Copy(s.backends[i])
-	b.Dropped = true
-	s.replaceBackend(i, b)
-	return nil
-}
-
-func (s *State) replaceBackend(i int, b *raftlogv1.Backend) {
-	s.backends = slices.Clone(s.backends)
-	s.backends[i] = b
-}
-
-// CheckBackend tells why tasks may not be given to a backend, nil if they may.
-func (s *State) CheckBackend(id uint64) error {
-	for _, b := range s.backends {
-		switch {
-		case b.Id != id:
-		case b.Dropped:
-			return fmt.Errorf("%w: backend %d at %s", ErrBackendDropped, id, b.Host)
-		default:
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: id %d", ErrNoBackend, id)
-}
-
 // Info is the cluster's id, warehouse and incarnation; nil before Bootstrap.
 func (s *State) Info() *raftlogv1.Cluster { return s.info }
-
-// Backends are ordered by id, dropped ones included.
-func (s *State) Backends() []*raftlogv1.Backend { return s.backends }
 
 // Record is s as snapshots keep it; nil before Bootstrap.
 func (s *State) Record() *raftlogv1.Cluster {
