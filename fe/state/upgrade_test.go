@@ -113,15 +113,34 @@ func everyCommand(t *testing.T) []*raftlogv1.Command {
 	c.changeCatalog()
 	c.alterAndResume()
 	other := c.do(registerBackend("be2")).ID
-	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{Frontend: &raftlogv1.Frontend{Id: "fe1", Host: "127.0.0.1"}}}})
+	c.changeFrontends()
 	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropBackend{DropBackend: &raftlogv1.DropBackend{BackendId: other}}})
 	c.decommissionAdded()
-	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_AddFrontend{AddFrontend: &raftlogv1.AddFrontend{Host: "127.0.0.2", RaftPort: 9010, Role: raftlogv1.FrontendRole_FRONTEND_ROLE_OBSERVER}}})
-	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropFrontend{DropFrontend: &raftlogv1.DropFrontend{Host: "127.0.0.2", RaftPort: 9010, Role: raftlogv1.FrontendRole_FRONTEND_ROLE_OBSERVER}}})
 	c.loadIntoAll()
 	removed := c.do(createJob(c.database, c.table, "removed")).ID
 	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RemoveJob{RemoveJob: &raftlogv1.RemoveJob{JobId: removed}}})
 	return c.log
+}
+
+// changeFrontends has one that stays, an observer that lost its folder, one that
+// was dropped, and one that has not joined yet.
+func (c *cluster) changeFrontends() {
+	join := func(id string, port uint32) {
+		c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{
+			Frontend: &raftlogv1.Frontend{Id: id, Host: "127.0.0.1", RaftPort: port}}}})
+	}
+	add := func(port uint32) {
+		c.do(&raftlogv1.Command{Body: &raftlogv1.Command_AddFrontend{AddFrontend: &raftlogv1.AddFrontend{
+			Host: "127.0.0.1", RaftPort: port, Role: raftlogv1.FrontendRole_FRONTEND_ROLE_OBSERVER}}})
+	}
+	join("fe1", 1)
+	add(2)
+	join("fe2", 2)
+	join("fe0", 2)
+	join("fe3", 3)
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropFrontend{DropFrontend: &raftlogv1.DropFrontend{
+		Host: "127.0.0.1", RaftPort: 3, Role: raftlogv1.FrontendRole_FRONTEND_ROLE_FOLLOWER}}})
+	add(4)
 }
 
 // decommissionAdded takes a backend that was added by SQL out of use.
