@@ -38,6 +38,9 @@ const (
 	// lost, or beyond its end. The task reads on from its other partitions; this
 	// one needs a person. The trouble names it and the offsets.
 	TroubleKind_TROUBLE_KIND_OUT_OF_RANGE TroubleKind = 7
+	// A batch of records is damaged, or of a codec that nobody knows, and was so
+	// each time it was read by a plain fetch. It needs a person too.
+	TroubleKind_TROUBLE_KIND_UNREADABLE TroubleKind = 8
 )
 
 // Enum value maps for TroubleKind.
@@ -51,6 +54,7 @@ var (
 		5: "TROUBLE_KIND_REFUSED",
 		6: "TROUBLE_KIND_INTERNAL",
 		7: "TROUBLE_KIND_OUT_OF_RANGE",
+		8: "TROUBLE_KIND_UNREADABLE",
 	}
 	TroubleKind_value = map[string]int32{
 		"TROUBLE_KIND_UNSPECIFIED":   0,
@@ -61,6 +65,7 @@ var (
 		"TROUBLE_KIND_REFUSED":       5,
 		"TROUBLE_KIND_INTERNAL":      6,
 		"TROUBLE_KIND_OUT_OF_RANGE":  7,
+		"TROUBLE_KIND_UNREADABLE":    8,
 	}
 )
 
@@ -796,7 +801,10 @@ type TaskSpec struct {
 	Files map[string][]byte `protobuf:"bytes,17,rep,name=files,proto3" json:"files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// A repair task reads these offsets by plain fetches, and ends once they are
 	// settled. A partition without ranges needs nothing any more.
-	Repair        []*v1.PartitionRanges `protobuf:"bytes,18,rep,name=repair,proto3" json:"repair,omitempty"`
+	Repair []*v1.PartitionRanges `protobuf:"bytes,18,rep,name=repair,proto3" json:"repair,omitempty"`
+	// The records that it repairs become error rows as they are: whoever decodes
+	// them dies.
+	Poison        bool `protobuf:"varint,19,opt,name=poison,proto3" json:"poison,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,6 +963,13 @@ func (x *TaskSpec) GetRepair() []*v1.PartitionRanges {
 		return x.Repair
 	}
 	return nil
+}
+
+func (x *TaskSpec) GetPoison() bool {
+	if x != nil {
+		return x.Poison
+	}
+	return false
 }
 
 // PartitionStart is where to begin to read a partition.
@@ -2843,7 +2858,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x10PHASE_COMMITTING\x10\x04\x12\x17\n" +
 	"\x13PHASE_ACKNOWLEDGING\x10\x05\x12\x15\n" +
 	"\x11PHASE_BACKING_OFF\x10\x06\x12\x12\n" +
-	"\x0ePHASE_DRAINING\x10\a\"\xf0\x05\n" +
+	"\x0ePHASE_DRAINING\x10\a\"\x88\x06\n" +
 	"\bTaskSpec\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\x04R\x06taskId\x12\x14\n" +
@@ -2869,7 +2884,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"partitions\x123\n" +
 	"\x06tables\x18\x10 \x03(\v2\x1b.shoal.backend.v1.TaskTableR\x06tables\x12;\n" +
 	"\x05files\x18\x11 \x03(\v2%.shoal.backend.v1.TaskSpec.FilesEntryR\x05files\x127\n" +
-	"\x06repair\x18\x12 \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\x1a8\n" +
+	"\x06repair\x18\x12 \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\x12\x16\n" +
+	"\x06poison\x18\x13 \x01(\bR\x06poison\x1a8\n" +
 	"\n" +
 	"FilesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3043,7 +3059,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\acolumns\x18\x01 \x03(\v2\x1e.shoal.backend.v1.ResultColumnR\acolumns\"2\n" +
 	"\bRowBatch\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04rows\x18\x02 \x01(\rR\x04rows*\xef\x01\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows*\x8c\x02\n" +
 	"\vTroubleKind\x12\x1c\n" +
 	"\x18TROUBLE_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13TROUBLE_KIND_BROKER\x10\x01\x12\x1e\n" +
@@ -3052,7 +3068,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x15TROUBLE_KIND_FRONTEND\x10\x04\x12\x18\n" +
 	"\x14TROUBLE_KIND_REFUSED\x10\x05\x12\x19\n" +
 	"\x15TROUBLE_KIND_INTERNAL\x10\x06\x12\x1d\n" +
-	"\x19TROUBLE_KIND_OUT_OF_RANGE\x10\a2\xa6\x06\n" +
+	"\x19TROUBLE_KIND_OUT_OF_RANGE\x10\a\x12\x1b\n" +
+	"\x17TROUBLE_KIND_UNREADABLE\x10\b2\xa6\x06\n" +
 	"\x0eBackendService\x12T\n" +
 	"\tHeartbeat\x12\".shoal.backend.v1.HeartbeatRequest\x1a#.shoal.backend.v1.HeartbeatResponse\x12W\n" +
 	"\n" +

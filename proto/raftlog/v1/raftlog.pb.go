@@ -2343,7 +2343,12 @@ type Job struct {
 	KeptErrorRows int64 `protobuf:"varint,34,opt,name=kept_error_rows,json=keptErrorRows,proto3" json:"kept_error_rows,omitempty"`
 	CutRows       int64 `protobuf:"varint,35,opt,name=cut_rows,json=cutRows,proto3" json:"cut_rows,omitempty"`
 	// Records that repair tasks loaded, which the share group gave up.
-	Repaired      int64 `protobuf:"varint,36,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	Repaired int64 `protobuf:"varint,36,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	// What a repair task had when its backend was lost: a record of it may end its
+	// readers. It is read in smaller parts until none is left of it, or the one to
+	// blame is found. How often it was lost in a row with no other offsets.
+	Suspects      []*v1.PartitionRanges `protobuf:"bytes,37,rep,name=suspects,proto3" json:"suspects,omitempty"`
+	SuspectLosses uint32                `protobuf:"varint,38,opt,name=suspect_losses,json=suspectLosses,proto3" json:"suspect_losses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2630,6 +2635,20 @@ func (x *Job) GetRepaired() int64 {
 	return 0
 }
 
+func (x *Job) GetSuspects() []*v1.PartitionRanges {
+	if x != nil {
+		return x.Suspects
+	}
+	return nil
+}
+
+func (x *Job) GetSuspectLosses() uint32 {
+	if x != nil {
+		return x.SuspectLosses
+	}
+	return 0
+}
+
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2649,11 +2668,14 @@ type Task struct {
 	// Classic mode: what it reads, of which topic id.
 	Partitions []int32 `protobuf:"varint,12,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
 	TopicId    []byte  `protobuf:"bytes,13,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
-	// Share mode: the offsets that a repair task reads, for as long as it is.
+	// The offsets that a repair task reads, for as long as it is.
 	Repair []*v1.PartitionRanges `protobuf:"bytes,14,rep,name=repair,proto3" json:"repair,omitempty"`
 	// Since when it is to end what it holds and leave its backend, at its epoch;
 	// 0 if it is not. Milliseconds since 1970.
-	DrainingMs    int64 `protobuf:"varint,15,opt,name=draining_ms,json=drainingMs,proto3" json:"draining_ms,omitempty"`
+	DrainingMs int64 `protobuf:"varint,15,opt,name=draining_ms,json=drainingMs,proto3" json:"draining_ms,omitempty"`
+	// The records that it repairs end their readers: they become error rows as
+	// they are.
+	Poison        bool `protobuf:"varint,16,opt,name=poison,proto3" json:"poison,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2791,6 +2813,13 @@ func (x *Task) GetDrainingMs() int64 {
 		return x.DrainingMs
 	}
 	return 0
+}
+
+func (x *Task) GetPoison() bool {
+	if x != nil {
+		return x.Poison
+	}
+	return false
 }
 
 // AlterRoutineLoad replaces the definition of a PAUSED job.
@@ -3219,8 +3248,10 @@ type TaskAssignment struct {
 	// backends never have the same partition.
 	Partitions []int32 `protobuf:"varint,4,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
 	TopicId    []byte  `protobuf:"bytes,5,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"`
-	// Makes a new task one that repairs these offsets, in share mode.
-	Repair        []*v1.PartitionRanges `protobuf:"bytes,6,rep,name=repair,proto3" json:"repair,omitempty"`
+	// Makes a new task one that repairs these offsets.
+	Repair []*v1.PartitionRanges `protobuf:"bytes,6,rep,name=repair,proto3" json:"repair,omitempty"`
+	// With repair: Task.poison.
+	Poison        bool `protobuf:"varint,7,opt,name=poison,proto3" json:"poison,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3297,6 +3328,13 @@ func (x *TaskAssignment) GetRepair() []*v1.PartitionRanges {
 	return nil
 }
 
+func (x *TaskAssignment) GetPoison() bool {
+	if x != nil {
+		return x.Poison
+	}
+	return false
+}
+
 // ScheduleTasks changes where tasks run and what they read; each one named gets
 // a new epoch. A NEED_SCHEDULE job with a task becomes RUNNING.
 type ScheduleTasks struct {
@@ -3306,7 +3344,9 @@ type ScheduleTasks struct {
 	RemoveTaskIds []uint64               `protobuf:"varint,3,rep,packed,name=remove_task_ids,json=removeTaskIds,proto3" json:"remove_task_ids,omitempty"`
 	// These keep their epochs and places, and are to end what they hold: once they
 	// have, a later command takes them away or elsewhere.
-	DrainTaskIds  []uint64 `protobuf:"varint,4,rep,packed,name=drain_task_ids,json=drainTaskIds,proto3" json:"drain_task_ids,omitempty"`
+	DrainTaskIds []uint64 `protobuf:"varint,4,rep,packed,name=drain_task_ids,json=drainTaskIds,proto3" json:"drain_task_ids,omitempty"`
+	// Of those that are named above: their backend died under them.
+	LostTaskIds   []uint64 `protobuf:"varint,5,rep,packed,name=lost_task_ids,json=lostTaskIds,proto3" json:"lost_task_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3365,6 +3405,13 @@ func (x *ScheduleTasks) GetRemoveTaskIds() []uint64 {
 func (x *ScheduleTasks) GetDrainTaskIds() []uint64 {
 	if x != nil {
 		return x.DrainTaskIds
+	}
+	return nil
+}
+
+func (x *ScheduleTasks) GetLostTaskIds() []uint64 {
+	if x != nil {
+		return x.LostTaskIds
 	}
 	return nil
 }
@@ -3607,6 +3654,11 @@ type Ledger struct {
 	Skipped []*v1.OffsetRange `protobuf:"bytes,14,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	// Loaded by repair tasks.
 	Repaired int64 `protobuf:"varint,20,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	// Classic mode: how often the backend of its reader died in a row while this
+	// was the settled offset, and when the last time was.
+	LostAt int64  `protobuf:"varint,21,opt,name=lost_at,json=lostAt,proto3" json:"lost_at,omitempty"`
+	Losses uint32 `protobuf:"varint,22,opt,name=losses,proto3" json:"losses,omitempty"`
+	LostMs int64  `protobuf:"varint,23,opt,name=lost_ms,json=lostMs,proto3" json:"lost_ms,omitempty"`
 	// The rest is for the check, and kept if traced. Rowsets of txns up to since
 	// are not this ledger's: it began there.
 	Traced bool   `protobuf:"varint,15,opt,name=traced,proto3" json:"traced,omitempty"`
@@ -3754,6 +3806,27 @@ func (x *Ledger) GetSkipped() []*v1.OffsetRange {
 func (x *Ledger) GetRepaired() int64 {
 	if x != nil {
 		return x.Repaired
+	}
+	return 0
+}
+
+func (x *Ledger) GetLostAt() int64 {
+	if x != nil {
+		return x.LostAt
+	}
+	return 0
+}
+
+func (x *Ledger) GetLosses() uint32 {
+	if x != nil {
+		return x.Losses
+	}
+	return 0
+}
+
+func (x *Ledger) GetLostMs() int64 {
+	if x != nil {
+		return x.LostMs
 	}
 	return 0
 }
@@ -4466,7 +4539,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\btopic_id\x18\x01 \x01(\fR\atopicId\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
 	"\x05start\x18\x03 \x01(\x03R\x05start\x12\x16\n" +
-	"\x06traced\x18\x04 \x01(\bR\x06traced\"\x82\n" +
+	"\x06traced\x18\x04 \x01(\bR\x06traced\"\xe6\n" +
 	"\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1f\n" +
@@ -4514,7 +4587,9 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\fdead_letters\x18! \x01(\x03R\vdeadLetters\x12&\n" +
 	"\x0fkept_error_rows\x18\" \x01(\x03R\rkeptErrorRows\x12\x19\n" +
 	"\bcut_rows\x18# \x01(\x03R\acutRows\x12\x1a\n" +
-	"\brepaired\x18$ \x01(\x03R\brepaired\"\x8c\x04\n" +
+	"\brepaired\x18$ \x01(\x03R\brepaired\x12;\n" +
+	"\bsuspects\x18% \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\bsuspects\x12%\n" +
+	"\x0esuspect_losses\x18& \x01(\rR\rsuspectLosses\"\xa4\x04\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
@@ -4541,7 +4616,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\btopic_id\x18\r \x01(\fR\atopicId\x127\n" +
 	"\x06repair\x18\x0e \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\x12\x1f\n" +
 	"\vdraining_ms\x18\x0f \x01(\x03R\n" +
-	"drainingMs\"\x93\x02\n" +
+	"drainingMs\x12\x16\n" +
+	"\x06poison\x18\x10 \x01(\bR\x06poison\"\x93\x02\n" +
 	"\x10AlterRoutineLoad\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12/\n" +
 	"\x04load\x18\x02 \x01(\v2\x1b.shoal.types.v1.RoutineLoadR\x04load\x12\x19\n" +
@@ -4572,7 +4648,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x04from\x18\x05 \x01(\x0e2\x1a.shoal.raftlog.v1.JobStateR\x04from\x12\x1c\n" +
 	"\tautomatic\x18\x06 \x01(\bR\tautomatic\"\"\n" +
 	"\tRemoveJob\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xd9\x01\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xf1\x01\n" +
 	"\x0eTaskAssignment\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\x04R\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -4582,12 +4658,14 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"partitions\x18\x04 \x03(\x05R\n" +
 	"partitions\x12\x19\n" +
 	"\btopic_id\x18\x05 \x01(\fR\atopicId\x127\n" +
-	"\x06repair\x18\x06 \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\"\xb8\x01\n" +
+	"\x06repair\x18\x06 \x03(\v2\x1f.shoal.types.v1.PartitionRangesR\x06repair\x12\x16\n" +
+	"\x06poison\x18\a \x01(\bR\x06poison\"\xdc\x01\n" +
 	"\rScheduleTasks\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12B\n" +
 	"\vassignments\x18\x02 \x03(\v2 .shoal.raftlog.v1.TaskAssignmentR\vassignments\x12&\n" +
 	"\x0fremove_task_ids\x18\x03 \x03(\x04R\rremoveTaskIds\x12$\n" +
-	"\x0edrain_task_ids\x18\x04 \x03(\x04R\fdrainTaskIds\"E\n" +
+	"\x0edrain_task_ids\x18\x04 \x03(\x04R\fdrainTaskIds\x12\"\n" +
+	"\rlost_task_ids\x18\x05 \x03(\x04R\vlostTaskIds\"E\n" +
 	"\n" +
 	"CommitTxns\x127\n" +
 	"\x04txns\x18\x01 \x03(\v2#.shoal.frontend.v1.CommitTxnRequestR\x04txns\"Z\n" +
@@ -4605,7 +4683,7 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"partitions\"I\n" +
 	"\vForgetVoids\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
-	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\xea\x05\n" +
+	"\rthrough_index\x18\x02 \x01(\x04R\fthroughIndex\"\xb4\x06\n" +
 	"\x06Ledger\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x1c\n" +
@@ -4625,7 +4703,10 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\rexpired_count\x18\f \x01(\x03R\fexpiredCount\x12\x1c\n" +
 	"\tconflicts\x18\r \x01(\x03R\tconflicts\x125\n" +
 	"\askipped\x18\x0e \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\askipped\x12\x1a\n" +
-	"\brepaired\x18\x14 \x01(\x03R\brepaired\x12\x16\n" +
+	"\brepaired\x18\x14 \x01(\x03R\brepaired\x12\x17\n" +
+	"\alost_at\x18\x15 \x01(\x03R\x06lostAt\x12\x16\n" +
+	"\x06losses\x18\x16 \x01(\rR\x06losses\x12\x17\n" +
+	"\alost_ms\x18\x17 \x01(\x03R\x06lostMs\x12\x16\n" +
 	"\x06traced\x18\x0f \x01(\bR\x06traced\x12\x14\n" +
 	"\x05since\x18\x10 \x01(\x04R\x05since\x125\n" +
 	"\arowless\x18\x11 \x03(\v2\x1b.shoal.types.v1.OffsetRangeR\arowless\x12-\n" +
@@ -4751,8 +4832,8 @@ var file_raftlog_v1_raftlog_proto_goTypes = []any{
 	(*v1.RoutineLoad)(nil),        // 53: shoal.types.v1.RoutineLoad
 	(*v1.Counters)(nil),           // 54: shoal.types.v1.Counters
 	(*v11.ErrorSample)(nil),       // 55: shoal.frontend.v1.ErrorSample
-	(*v11.CommitTxnResponse)(nil), // 56: shoal.frontend.v1.CommitTxnResponse
-	(*v1.PartitionRanges)(nil),    // 57: shoal.types.v1.PartitionRanges
+	(*v1.PartitionRanges)(nil),    // 56: shoal.types.v1.PartitionRanges
+	(*v11.CommitTxnResponse)(nil), // 57: shoal.frontend.v1.CommitTxnResponse
 	(*v11.CommitTxnRequest)(nil),  // 58: shoal.frontend.v1.CommitTxnRequest
 	(*v1.OffsetRange)(nil),        // 59: shoal.types.v1.OffsetRange
 	(*v1.EpochRange)(nil),         // 60: shoal.types.v1.EpochRange
@@ -4805,45 +4886,46 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	29, // 44: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
 	54, // 45: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
 	55, // 46: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
-	56, // 47: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
-	57, // 48: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
-	53, // 49: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
-	27, // 50: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	28, // 51: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
-	27, // 52: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	1,  // 53: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
-	1,  // 54: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
-	57, // 55: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
-	36, // 56: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
-	58, // 57: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
-	27, // 58: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	52, // 59: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	59, // 60: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
-	60, // 61: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
-	43, // 62: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
-	59, // 63: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
-	59, // 64: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
-	59, // 65: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
-	59, // 66: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
-	4,  // 67: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
-	8,  // 68: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	4,  // 69: shoal.raftlog.v1.Cluster.added_frontends:type_name -> shoal.raftlog.v1.Frontend
-	4,  // 70: shoal.raftlog.v1.Cluster.dropped_frontends:type_name -> shoal.raftlog.v1.Frontend
-	51, // 71: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	52, // 72: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	45, // 73: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	15, // 74: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	23, // 75: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	26, // 76: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	28, // 77: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	42, // 78: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	46, // 79: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	20, // 80: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	56, // 47: shoal.raftlog.v1.Job.suspects:type_name -> shoal.types.v1.PartitionRanges
+	57, // 48: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
+	56, // 49: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
+	53, // 50: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
+	27, // 51: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	28, // 52: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
+	27, // 53: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	1,  // 54: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
+	1,  // 55: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
+	56, // 56: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
+	36, // 57: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
+	58, // 58: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
+	27, // 59: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	52, // 60: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	59, // 61: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
+	60, // 62: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
+	43, // 63: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
+	59, // 64: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
+	59, // 65: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
+	59, // 66: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
+	59, // 67: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
+	4,  // 68: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
+	8,  // 69: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
+	4,  // 70: shoal.raftlog.v1.Cluster.added_frontends:type_name -> shoal.raftlog.v1.Frontend
+	4,  // 71: shoal.raftlog.v1.Cluster.dropped_frontends:type_name -> shoal.raftlog.v1.Frontend
+	51, // 72: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	52, // 73: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	45, // 74: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	15, // 75: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	23, // 76: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	26, // 77: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	28, // 78: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	42, // 79: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	46, // 80: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	20, // 81: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }
