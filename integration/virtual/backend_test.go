@@ -58,7 +58,7 @@ func (w *world) startBackend(n int) *backend {
 	b.exec = executor.New(context.Background(), executor.Config{Slots: slots, Start: b.start, Logger: w.log.With("backend", n)})
 	var service rpc.Server
 	service.Attach(&rpc.Backend{
-		ID: b.id, ClusterID: joined.ClusterId, Tasks: b.exec, Probes: b, Slots: slots, Learn: b.learn, WarehouseError: func() string { return "" },
+		ID: b.id, ClusterID: joined.ClusterId, Tasks: b.exec, Probes: b, Learn: b.learn, WarehouseError: func() string { return "" },
 	})
 	service.Register(b.server)
 	var ctx context.Context
