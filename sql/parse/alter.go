@@ -17,6 +17,8 @@ func (p *parser) alter() ast.Stmt {
 	case p.sees("DATABASE"), p.sees("SCHEMA"):
 		p.take()
 		return p.alterDatabase()
+	case p.accept("SYSTEM"):
+		return p.alterSystem()
 	}
 	return p.unsupportedAfter("ALTER")
 }

@@ -13,7 +13,7 @@ var unsupported = map[string]int{
 	"INSERT": 0, "UPDATE": 0, "DELETE": 0, "REPLACE": 0, "MERGE": 0, "LOAD": 1, "COPY": 0, "EXPORT": 0,
 	"IMPORT": 0, "GRANT": 0, "REVOKE": 0, "RENAME": 1, "ANALYZE": 1, "OPTIMIZE": 1, "CHECK": 1, "REPAIR": 1,
 	"CALL": 0, "DO": 0, "HANDLER": 0, "PREPARE": 0, "EXECUTE": 0, "DEALLOCATE": 1, "INSTALL": 0, "UNINSTALL": 0,
-	"BACKUP": 0, "RESTORE": 0, "RECOVER": 1, "CANCEL": 1, "REFRESH": 1, "SYNC": 0, "CLEAN": 1, "SWITCH": 0, "UNSET": 1,
+	"BACKUP": 0, "RESTORE": 0, "RECOVER": 1, "REFRESH": 1, "SYNC": 0, "CLEAN": 1, "SWITCH": 0, "UNSET": 1,
 	"RESET": 1, "PURGE": 1, "CHANGE": 1, "SHUTDOWN": 0, "XA": 1, "WARM": 1, "ATTACH": 0, "DETACH": 0, "PRAGMA": 0,
 	"CHECKPOINT": 0, "VACUUM": 0, "SUMMARIZE": 0, "PIVOT": 0, "UNPIVOT": 0, "COMMENT": 0, "BINLOG": 0, "CACHE": 0,
 }
@@ -52,6 +52,11 @@ func (p *parser) statement() ast.Stmt {
 	case "ADMIN":
 		p.take()
 		return p.admin()
+	case "CANCEL":
+		if p.sees("CANCEL", "DECOMMISSION") {
+			return p.cancelDecommission()
+		}
+		return p.unsupported(2)
 	case "HELP":
 		p.take()
 		return &ast.Help{Topic: p.rest()}
