@@ -18,7 +18,12 @@ const (
 	joinEpoch  = 0
 	leaveEpoch = -1
 
-	minInterval  = time.Second // against a broker that names none
+	// beatEvery is how often a member asks what is assigned to it, if the broker does
+	// not ask for more: what a member that left had is known so soon to the
+	// others. Before its first assignment, which the broker works out after the
+	// joining is answered, it asks after firstBeat, and twice that, and so on.
+	beatEvery    = time.Second
+	firstBeat    = 100 * time.Millisecond
 	beatTimeout  = 15 * time.Second
 	leaveTimeout = 5 * time.Second
 )
@@ -29,6 +34,7 @@ type heart struct {
 	epoch       int32
 	coordinator int32 // broker id, -1 when it must be looked up
 	subscribed  bool  // the coordinator has heard our subscription
+	idle        int   // answers in a row without an assignment
 	rest        backoff.Backoff
 }
 
@@ -100,7 +106,21 @@ func (h *heart) beaten(resp *kmsg.ShareGroupHeartbeatResponse) time.Duration {
 		h.cfg.Logger.Info("assigned", "epoch", h.epoch, "partitions", len(member.assigned))
 	}
 	h.update(member)
-	return max(minInterval, time.Duration(resp.HeartbeatIntervalMillis)*time.Millisecond)
+	return h.pause(len(member.assigned), time.Duration(resp.HeartbeatIntervalMillis)*time.Millisecond)
+}
+
+// pause is the time until the next heartbeat of a member that was told an
+// interval, 0 for none.
+func (h *heart) pause(assigned int, told time.Duration) time.Duration {
+	if told <= 0 || told > beatEvery {
+		told = beatEvery
+	}
+	if assigned > 0 {
+		h.idle = 0
+		return told
+	}
+	h.idle++
+	return min(told, firstBeat<<min(h.idle-1, 8))
 }
 
 func partitions(a *kmsg.ShareGroupHeartbeatResponseAssignment) (ids []source.PartitionID) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -102,8 +103,9 @@ func (c *Client) Members(ctx context.Context, group string) ([]Member, error) {
 }
 
 // Leave takes members out of the group on their behalf, because a dead member
-// blocks its partitions for the session timeout. A member that is gone
-// already is no error.
+// blocks its partitions for the session timeout, and gives back what they hold,
+// because a frozen one would keep it until its locks end. A member that is gone
+// already is no error. One that is alive after all joins again, without what it held.
 func (c *Client) Leave(ctx context.Context, group string, members ...string) error {
 	var errs []error
 	for _, member := range members {
@@ -118,7 +120,40 @@ func (c *Client) Leave(ctx context.Context, group string, members ...string) err
 		}
 		errs = append(errs, classify(err, "member '%s' leaving group '%s'", member, group))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.closeSessions(ctx, group, members))...)
+}
+
+// closeSessions ends the share sessions of members with all brokers, which gives
+// back what is held there. Any connection may do so.
+func (c *Client) closeSessions(ctx context.Context, group string, members []string) error {
+	meta, err := c.adm.BrokerMetadata(ctx)
+	if err != nil {
+		return classify(err, "metadata of the cluster")
+	}
+	failed := make([]error, len(meta.Brokers))
+	var work sync.WaitGroup
+	for i, broker := range meta.Brokers {
+		work.Go(func() {
+			for _, member := range members {
+				failed[i] = errors.Join(failed[i], c.closeSession(ctx, broker.NodeID, group, member))
+			}
+		})
+	}
+	work.Wait()
+	return errors.Join(failed...)
+}
+
+func (c *Client) closeSession(ctx context.Context, broker int32, group, member string) error {
+	req := kmsg.NewPtrShareAcknowledgeRequest()
+	req.GroupID, req.MemberID, req.ShareSessionEpoch = &group, &member, -1
+	resp, err := c.cl.Broker(int(broker)).RetriableRequest(ctx, req)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.(*kmsg.ShareAcknowledgeResponse).ErrorCode)
+	}
+	if errors.Is(err, kerr.ShareSessionNotFound) {
+		return nil
+	}
+	return classify(err, "closing the session of member '%s' with broker %d", member, broker)
 }
 
 // AwaitEmpty waits until the group has no member; ErrNotEmpty when ctx ends

@@ -28,6 +28,40 @@ func join(t *testing.T, brokers []string, group, topic, member string) {
 	}
 }
 
+// acquire opens a member's share session and tells what it acquires of partition 0,
+// and at which delivery.
+func acquire(t *testing.T, c *kafka.Client, brokers []string, group, topic, member string) (records int64, delivery int16) {
+	t.Helper()
+	described, err := c.Topic(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := kmsg.NewPtrShareFetchRequest()
+	req.GroupID, req.MemberID, req.MinBytes, req.MaxBytes, req.MaxRecords, req.BatchSize = &group, &member, 1, 1<<20, 100, 100
+	req.MaxWaitMillis = 5000
+	req.Topics = []kmsg.ShareFetchRequestTopic{{TopicID: described.ID, Partitions: []kmsg.ShareFetchRequestTopicPartition{{Partition: 0}}}}
+	cl := plain(t, brokers)
+	meta, err := kmsg.NewPtrMetadataRequest().RequestWith(t.Context(), cl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := cl.Broker(int(meta.Brokers[0].NodeID)).Request(t.Context(), req)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.(*kmsg.ShareFetchResponse).ErrorCode)
+	}
+	if err != nil {
+		t.Fatalf("fetching as %s: %v", member, err)
+	}
+	for _, rt := range resp.(*kmsg.ShareFetchResponse).Topics {
+		for _, p := range rt.Partitions {
+			for _, r := range p.AcquiredRecords {
+				records, delivery = records+r.LastOffset-r.FirstOffset+1, r.DeliveryCount
+			}
+		}
+	}
+	return records, delivery
+}
+
 // walk takes a group through its life: what CREATE, PAUSE, RESUME and STOP do.
 func walk(t *testing.T, brokers []string, topic string, partitions int32) {
 	ctx := t.Context()
@@ -69,7 +103,18 @@ func walk(t *testing.T, brokers []string, topic string, partitions int32) {
 	if err := c.AwaitEmpty(short, group); !errors.Is(err, kafka.ErrNotEmpty) {
 		t.Fatalf("AwaitEmpty = %v, want ErrNotEmpty", err)
 	}
+	if n, delivery := acquire(t, c, brokers, group, topic, member); n != 3 || delivery != 1 {
+		t.Fatalf("the member acquired %d records at delivery %d, want 3 at 1", n, delivery)
+	}
 	if err := c.Leave(ctx, group, member, "never-was-here"); err != nil {
+		t.Fatalf("Leave: %v", err)
+	}
+	const next = "7c1b9d61-5f0a-4b0e-8f0c-0a1b2c3d4e5f"
+	join(t, brokers, group, topic, next)
+	if n, delivery := acquire(t, c, brokers, group, topic, next); n != 3 || delivery != 2 {
+		t.Fatalf("after the member left on its behalf another acquired %d records at delivery %d, want its 3 at 2", n, delivery)
+	}
+	if err := c.Leave(ctx, group, next); err != nil {
 		t.Fatalf("Leave: %v", err)
 	}
 	if err := c.AwaitEmpty(ctx, group); err != nil {
