@@ -33,6 +33,7 @@ import (
 	"shoal/be/source"
 	"shoal/internal/errorrows"
 	"shoal/internal/rowsetmeta"
+	"shoal/internal/rowsetname"
 	"shoal/internal/warehouse"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -186,7 +187,7 @@ func (w *writer) writeAll(ctx context.Context, parts []source.Partition) (err er
 		return nil
 	}
 	bad := newErrorFeed(spec, w.label, w.now, w.tally.bad.kept)
-	w.result.ErrorRowset, err = w.write(ctx, w.pipe.errors, destination{table: spec.TableName, id: spec.TableId, suffix: "-errors"}, bad)
+	w.result.ErrorRowset, err = w.write(ctx, w.pipe.errors, destination{table: spec.TableName, id: spec.TableId, errors: true}, bad)
 	return err
 }
 
@@ -207,7 +208,7 @@ func (w *writer) writeTable(ctx context.Context, t *backendv1.TaskTable, from me
 type destination struct {
 	table  string
 	id     uint64
-	suffix string
+	errors bool
 }
 
 // write makes one file of the rows of a feed, or none if it has none.
@@ -277,9 +278,9 @@ func (w *writer) abandon(ctx context.Context, err error) error {
 	return err
 }
 
-// rowsetPath names a file for ever: within an incarnation of the cluster a
-// task's epoch never comes again, nor within it a number. Each table has a
-// folder; 0 has the error rows of multi-table jobs.
+// rowsetPath names a file.
 func rowsetPath(spec *backendv1.TaskSpec, to destination, number uint64) string {
-	return fmt.Sprintf("%d/%d-%d-%d-%d-%d%s.parquet", to.id, spec.Incarnation, spec.JobId, spec.TaskId, spec.Epoch, number, to.suffix)
+	return rowsetname.Name{
+		Table: to.id, Incarnation: spec.Incarnation, Job: spec.JobId, Task: spec.TaskId, Epoch: spec.Epoch, Number: number, Errors: to.errors,
+	}.String()
 }

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func request(number uint64) *frontendv1.CommitTxnRequest {
 	return &frontendv1.CommitTxnRequest{
 		JobId: 1, TaskId: 2, Epoch: 3, Number: number, Digest: make([]byte, 32), Label: "1_2_3", TableId: 4, SchemaVersion: 5, Generation: 1,
-		Rowset:      &typesv1.Rowset{Path: "4/1_2_3.parquet", Rows: 8, Bytes: 80, SchemaVersion: 5},
-		ErrorRowset: &typesv1.Rowset{Path: "4/1_2_3-errors.parquet", Rows: 2, Bytes: 20},
+		Rowset:      &typesv1.Rowset{Path: fmt.Sprintf("4/1-1-2-3-%d.parquet", number), Rows: 8, Bytes: 80, SchemaVersion: 5},
+		ErrorRowset: &typesv1.Rowset{Path: fmt.Sprintf("4/1-1-2-3-%d-errors.parquet", number), Rows: 2, Bytes: 20},
 		Partitions:  []*typesv1.PartitionOffsets{{TopicId: []byte("0123456789abcdef"), Loaded: []*typesv1.EpochRange{{First: 0, Last: 9}}}},
 		Counters:    &typesv1.Counters{TotalRows: 10, LoadedRows: 8, ErrorRows: 2},
 	}
@@ -34,9 +34,10 @@ func request(number uint64) *frontendv1.CommitTxnRequest {
 func multiTable(number uint64) *frontendv1.CommitTxnRequest {
 	r := request(number)
 	r.TableId, r.SchemaVersion, r.Rowset = 0, 0, nil
+	r.ErrorRowset.Path = fmt.Sprintf("0/1-1-2-3-%d-errors.parquet", number)
 	r.Tables = []*frontendv1.TableRows{
-		{TableId: 4, SchemaVersion: 5, Rowset: &typesv1.Rowset{Path: "4/1_2_3.parquet", Rows: 3, Bytes: 30, SchemaVersion: 5}},
-		{TableId: 6, SchemaVersion: 1, Rowset: &typesv1.Rowset{Path: "6/1_2_3.parquet", Rows: 5, Bytes: 50, SchemaVersion: 1}},
+		{TableId: 4, SchemaVersion: 5, Rowset: &typesv1.Rowset{Path: fmt.Sprintf("4/1-1-2-3-%d.parquet", number), Rows: 3, Bytes: 30, SchemaVersion: 5}},
+		{TableId: 6, SchemaVersion: 1, Rowset: &typesv1.Rowset{Path: fmt.Sprintf("6/1-1-2-3-%d.parquet", number), Rows: 5, Bytes: 50, SchemaVersion: 1}},
 	}
 	return r
 }
@@ -84,8 +85,14 @@ func TestValidate(t *testing.T) {
 		},
 		"no table":             func(r *frontendv1.CommitTxnRequest) { r.TableId = 0 },
 		"one file for both":    func(r *frontendv1.CommitTxnRequest) { r.ErrorRowset.Path = r.Rowset.Path },
-		"path too deep":        func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1/1_2_3.parquet" },
-		"no parquet":           func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1_2_3" },
+		"of another table":     func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "5/1-1-2-3-1.parquet" },
+		"of another job":       func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1-9-2-3-1.parquet" },
+		"of another task":      func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1-1-9-3-1.parquet" },
+		"of another epoch":     func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1-1-2-2-1.parquet" },
+		"of another number":    func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1-1-2-3-2.parquet" },
+		"errors of another":    func(r *frontendv1.CommitTxnRequest) { r.ErrorRowset.Path = "4/1-1-2-3-2-errors.parquet" },
+		"path too deep":        func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1/1-1-2-3-1.parquet" },
+		"no parquet":           func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "4/1-1-2-3-1" },
 		"absolute path":        func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "/etc/passwd" },
 		"path out of it":       func(r *frontendv1.CommitTxnRequest) { r.Rowset.Path = "../x" },
 		"path with a detour":   func(r *frontendv1.CommitTxnRequest) { r.ErrorRowset.Path = "a/../b" },

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"shoal/fe/state/ledger"
-	"shoal/internal/warehouse"
+	"shoal/internal/rowsetname"
 	frontendv1 "shoal/proto/frontend/v1"
 	typesv1 "shoal/proto/types/v1"
 )
@@ -65,22 +65,19 @@ func validateCounters(req *frontendv1.CommitTxnRequest) error {
 	return nil
 }
 
+// validateFiles wants each file to have a name of the txn's own, since by names
+// is told which files no txn can commit any more.
 func validateFiles(req *frontendv1.CommitTxnRequest) error {
-	paths := make(map[string]bool)
-	for _, file := range append([]*typesv1.Rowset{req.Rowset, req.ErrorRowset}, rowsets(req.Tables)...) {
-		if file == nil {
-			continue
-		}
-		if file.Rows <= 0 || file.Bytes <= 0 {
-			return fmt.Errorf("file %q has %d rows in %d bytes", file.Path, file.Rows, file.Bytes)
-		}
-		if err := warehouse.CheckPath(file.Path); err != nil {
+	if err := validateFile(req, req.Rowset, req.TableId, false); err != nil {
+		return err
+	}
+	if err := validateFile(req, req.ErrorRowset, req.TableId, true); err != nil {
+		return err
+	}
+	for _, t := range req.Tables {
+		if err := validateFile(req, t.GetRowset(), t.GetTableId(), false); err != nil {
 			return err
 		}
-		if paths[file.Path] {
-			return fmt.Errorf("file %s is there twice", file.Path)
-		}
-		paths[file.Path] = true
 	}
 	if req.Rowset != nil && req.Rowset.SchemaVersion != req.SchemaVersion {
 		return fmt.Errorf("the rowset has schema version %d, the txn %d", req.Rowset.SchemaVersion, req.SchemaVersion)
@@ -88,12 +85,19 @@ func validateFiles(req *frontendv1.CommitTxnRequest) error {
 	return validateTables(req.Tables)
 }
 
-func rowsets(tables []*frontendv1.TableRows) []*typesv1.Rowset {
-	files := make([]*typesv1.Rowset, len(tables))
-	for i, t := range tables {
-		files[i] = t.GetRowset()
+func validateFile(req *frontendv1.CommitTxnRequest, file *typesv1.Rowset, table uint64, errors bool) error {
+	if file == nil {
+		return nil
 	}
-	return files
+	if file.Rows <= 0 || file.Bytes <= 0 {
+		return fmt.Errorf("file %q has %d rows in %d bytes", file.Path, file.Rows, file.Bytes)
+	}
+	name, ok := rowsetname.Parse(file.Path)
+	own := rowsetname.Name{Table: table, Incarnation: name.Incarnation, Job: req.JobId, Task: req.TaskId, Epoch: req.Epoch, Number: req.Number, Errors: errors}
+	if !ok || name != own {
+		return fmt.Errorf("file %q is none of this txn's, which are named as in %s", file.Path, own)
+	}
+	return nil
 }
 
 // validateTables wants each table of a multi-table job once, with rows.

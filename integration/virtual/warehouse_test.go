@@ -13,6 +13,7 @@ import (
 	"shoal/be/source"
 	"shoal/be/task"
 	"shoal/internal/engine"
+	"shoal/internal/rowsetname"
 	"shoal/internal/warehouse"
 	backendv1 "shoal/proto/backend/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -74,7 +75,7 @@ func (m memoryWriter) Write(_ context.Context, number uint64, _ string, parts []
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	path := fmt.Sprintf("%d/%d-%d-%d.parquet", m.spec.TableId, m.spec.TaskId, m.spec.Epoch, number)
+	path := rowsetname.Name{Table: m.spec.TableId, Incarnation: m.spec.Incarnation, Job: m.spec.JobId, Task: m.spec.TaskId, Epoch: m.spec.Epoch, Number: number}.String()
 	if m.files[path] != nil {
 		return task.Written{}, warehouse.ErrExists
 	}
