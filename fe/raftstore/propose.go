@@ -46,6 +46,7 @@ func (s *Store) Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Resu
 	if cmd.AtMs == 0 {
 		cmd.AtMs = time.Now().UnixMilli()
 	}
+	cmd.Rules = state.Rules
 	data, err := proto.Marshal(cmd)
 	if err != nil {
 		return state.Result{}, fmt.Errorf("encode command: %w", err)

@@ -12,10 +12,10 @@ import (
 
 // commitTxns decides each txn by itself, in order: what an earlier one of the
 // same entry settled, a later one meets.
-func (s *State) commitTxns(c *raftlogv1.CommitTxns, index uint64, atMs int64) Result {
+func (s *State) commitTxns(c *raftlogv1.CommitTxns, e entry) Result {
 	answers := make([]*frontendv1.CommitTxnResponse, len(c.GetTxns()))
 	for i, req := range c.GetTxns() {
-		answers[i] = s.commitTxn(req, index, atMs)
+		answers[i] = s.commitTxn(req, e)
 	}
 	return Result{Txns: answers}
 }
@@ -23,7 +23,7 @@ func (s *State) commitTxns(c *raftlogv1.CommitTxns, index uint64, atMs int64) Re
 // commitTxn carries out the rules of the design's "The delivery ledger". Up to
 // decide nothing moves; from then on the task's last txn does, unless it was
 // told to wait.
-func (s *State) commitTxn(req *frontendv1.CommitTxnRequest, index uint64, atMs int64) *frontendv1.CommitTxnResponse {
+func (s *State) commitTxn(req *frontendv1.CommitTxnRequest, e entry) *frontendv1.CommitTxnResponse {
 	if answer := s.jobs.CheckNumber(req); answer != nil {
 		return answer
 	}
@@ -31,14 +31,15 @@ func (s *State) commitTxn(req *frontendv1.CommitTxnRequest, index uint64, atMs i
 	switch d.answer.Outcome {
 	case frontendv1.Outcome_OUTCOME_WAIT:
 	case frontendv1.Outcome_OUTCOME_COMMITTED:
-		d.answer.TxnId = index
-		s.settle(req, d, index)
+		d.answer.TxnId = e.index
+		s.settle(req, d, e)
 	default:
+		s.letGoOf(e, filesOf(req)...)
 		for i, p := range d.answer.Conflicts {
 			d.ledgers[i].Refuse(p.Loaded)
 		}
 		if d.pause != 0 {
-			s.jobs.RefusedAndPaused(req, d.answer, d.pause, atMs)
+			s.jobs.RefusedAndPaused(req, d.answer, d.pause, e.atMs)
 		} else {
 			s.jobs.Refused(req, d.answer)
 		}
@@ -125,12 +126,12 @@ func (s *State) ledger(jobID uint64, p *typesv1.PartitionOffsets) *ledger.Ledger
 
 // settle is the last rule: rowsets become visible, offsets are settled,
 // counters move. Nothing in it can fail.
-func (s *State) settle(req *frontendv1.CommitTxnRequest, d decision, index uint64) {
+func (s *State) settle(req *frontendv1.CommitTxnRequest, d decision, e entry) {
 	for i, p := range req.Partitions {
 		if req.ErrorRowset != nil || jobs.HasRows(req) {
-			d.ledgers[i].Settle(p, index)
+			d.ledgers[i].Settle(p, e.index)
 		} else {
-			d.ledgers[i].SettleRowless(p, index)
+			d.ledgers[i].SettleRowless(p, e.index)
 		}
 		if s.jobs.IsRepair(req) {
 			d.ledgers[i].Repair(p.Loaded)
@@ -139,12 +140,14 @@ func (s *State) settle(req *frontendv1.CommitTxnRequest, d decision, index uint6
 	for _, w := range writes(req) {
 		if w.Rowset != nil {
 			s.catalog.AddRowset(&raftlogv1.TableRowset{
-				TableId: w.TableId, Rowset: w.Rowset, TxnId: index, Label: req.Label,
+				TableId: w.TableId, Rowset: w.Rowset, TxnId: e.index, Label: req.Label,
 				JobId: req.JobId, Partitions: req.Partitions,
 			})
 		}
 	}
-	s.ledgers.Dropped(s.jobs.Committed(req, d.answer, index))
+	dropped := s.jobs.Committed(req, d.answer, e.index)
+	s.ledgers.Dropped(dropped)
+	letGo(s, e, dropped)
 }
 
 // writes is the tables that a txn writes for, each with the schema that its

@@ -60,7 +60,7 @@ func (c *cluster) do(cmd *raftlogv1.Command) state.Result {
 
 func (c *cluster) try(cmd *raftlogv1.Command) state.Result {
 	c.index++
-	cmd.AtMs = int64(c.index) * 1000
+	cmd.AtMs, cmd.Rules = int64(c.index)*1000, state.Rules
 	c.log = append(c.log, cmd)
 	return c.Apply(c.index, cmd)
 }

@@ -25,7 +25,7 @@ func TestReplay(t *testing.T) {
 		var log [][]byte
 		for i := range length {
 			cmd := drawCommand(t, live)
-			cmd.AtMs = int64(i) * 10
+			cmd.AtMs, cmd.Rules = int64(i)*10, rapid.Uint32Range(0, state.Rules).Draw(t, "rules")
 			entry, err := proto.Marshal(cmd)
 			if err != nil {
 				t.Fatalf("marshal %v: %v", cmd, err)
@@ -121,6 +121,7 @@ func drawAnything(t *rapid.T, s *state.State, job *raftlogv1.Job) *raftlogv1.Com
 			{Body: &raftlogv1.Command_RenameDatabase{RenameDatabase: &raftlogv1.RenameDatabase{DatabaseId: job.DatabaseId, Name: "renamed"}}},
 			{Body: &raftlogv1.Command_TruncateTable{TruncateTable: &raftlogv1.TruncateTable{TableId: job.TableId}}},
 			drawAlterTable(s),
+			drawRemoveTrash(t, s),
 			{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{Frontend: &raftlogv1.Frontend{Id: "fe", Host: "h"}}}},
 		}).Draw(t, "catalog")
 	case 6:
@@ -139,6 +140,17 @@ func drawAlterTable(s *state.State) *raftlogv1.Command {
 	table := s.Table(s.Database("db").Id, "t")
 	newest := table.Schemas[len(table.Schemas)-1]
 	return alterTable(table.Id, newest.Version, append(slices.Clone(newest.Columns), column(0, fmt.Sprintf("c%d", newest.Version)))...)
+}
+
+// drawRemoveTrash says that some of the trash is removed, or what is none.
+func drawRemoveTrash(t *rapid.T, s *state.State) *raftlogv1.Command {
+	c := &raftlogv1.RemoveTrash{Paths: []string{"other"}}
+	for _, f := range s.Trash() {
+		if rapid.Bool().Draw(t, "removed") {
+			c.Paths = append(c.Paths, f.Path)
+		}
+	}
+	return &raftlogv1.Command{Body: &raftlogv1.Command_RemoveTrash{RemoveTrash: c}}
 }
 
 // drawAlter pauses a job that is not PAUSED, and alters one that is.

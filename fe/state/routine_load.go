@@ -100,10 +100,12 @@ func (s *State) scheduleTasks(c *raftlogv1.ScheduleTasks, atMs int64) error {
 
 // removeJob forgets a job with its ledgers: it has no task any more that could
 // commit to them.
-func (s *State) removeJob(id uint64) error {
+func (s *State) removeJob(id uint64, e entry) error {
+	rowsets := s.jobs.ErrorRowsets(id)
 	if err := s.jobs.Remove(id); err != nil {
 		return err
 	}
+	letGo(s, e, rowsets)
 	s.ledgers.Drop(id)
 	return nil
 }

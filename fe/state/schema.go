@@ -22,33 +22,48 @@ func (s *State) createTable(c *raftlogv1.CreateTable, atMs int64) (uint64, error
 	return id, err
 }
 
+// dropDatabase removes a database with its tables. Its jobs are the leader's to
+// cancel.
+func (s *State) dropDatabase(name string, e entry) error {
+	var rowsets []*raftlogv1.TableRowset
+	for _, t := range s.catalog.Tables(s.catalog.Database(name).GetId()) {
+		rowsets = append(rowsets, s.catalog.Rowsets(t.Id)...)
+	}
+	if err := s.catalog.DropDatabase(name); err != nil {
+		return err
+	}
+	letGo(s, e, rowsets)
+	return nil
+}
+
 // dropTable removes a table. A job that loads into it only is the leader's to
 // cancel.
-func (s *State) dropTable(id uint64) error {
+func (s *State) dropTable(id uint64, e entry) error {
 	table, rowsets := s.catalog.TableByID(id), s.catalog.Rowsets(id)
 	if err := s.catalog.DropTable(id); err != nil {
 		return err
 	}
-	s.cut(rowsets)
+	s.cut(rowsets, e)
 	s.tableChanged(table.DatabaseId, 0)
 	return nil
 }
 
 // truncateTable takes a table's rowsets out of it.
-func (s *State) truncateTable(id, index uint64) error {
+func (s *State) truncateTable(id uint64, e entry) error {
 	rowsets := s.catalog.Rowsets(id)
-	if err := s.catalog.TruncateTable(id, index); err != nil {
+	if err := s.catalog.TruncateTable(id, e.index); err != nil {
 		return err
 	}
-	s.cut(rowsets)
+	s.cut(rowsets, e)
 	return nil
 }
 
 // cut notes that rowsets are gone, so that the check of a ledger does not look
 // for them. What DROP DATABASE takes goes with its jobs.
-func (s *State) cut(rowsets []*raftlogv1.TableRowset) {
+func (s *State) cut(rowsets []*raftlogv1.TableRowset, e entry) {
 	s.ledgers.Cut(rowsets)
 	s.jobs.Cut(rowsets)
+	letGo(s, e, rowsets)
 }
 
 // renameTable gives a table another name. Jobs know it by its id; the messages

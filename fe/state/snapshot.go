@@ -25,13 +25,13 @@ const maxRecord = 64 << 20
 // can be written while s goes on. The copy is only to be read.
 func (s *State) Clone() *State {
 	info := *s.cluster
-	return &State{applied: s.applied, cluster: &info, catalog: s.catalog.Clone(), jobs: s.jobs.Clone(), ledgers: s.ledgers.Clone()}
+	return &State{applied: s.applied, cluster: &info, catalog: s.catalog.Clone(), jobs: s.jobs.Clone(), ledgers: s.ledgers.Clone(), trash: s.trash}
 }
 
 // WriteSnapshot writes a header and records, each preceded by its length, in a
 // fixed order: equal states give equal bytes.
 func (s *State) WriteSnapshot(w io.Writer) error {
-	count := s.catalog.Len() + s.jobs.Len() + s.ledgers.Len()
+	count := s.catalog.Len() + s.jobs.Len() + s.ledgers.Len() + len(s.trash.Files())
 	if s.cluster.Bootstrapped() {
 		count++
 	}
@@ -70,6 +70,11 @@ func (s *State) records(yield func(*raftlogv1.SnapshotRecord) bool) {
 	}
 	for l := range s.ledgers.Records() {
 		if !yield(&raftlogv1.SnapshotRecord{Body: &raftlogv1.SnapshotRecord_Ledger{Ledger: l}}) {
+			return
+		}
+	}
+	for _, f := range s.trash.Files() {
+		if !yield(&raftlogv1.SnapshotRecord{Body: &raftlogv1.SnapshotRecord_TrashFile{TrashFile: f}}) {
 			return
 		}
 	}
@@ -130,6 +135,8 @@ func (s *State) restore(record *raftlogv1.SnapshotRecord) error {
 			return fmt.Errorf("ledger of job %d has no job", body.Ledger.GetJobId())
 		}
 		return s.ledgers.Restore(body.Ledger)
+	case *raftlogv1.SnapshotRecord_TrashFile:
+		return s.trash.Restore(body.TrashFile)
 	default:
 		return errors.New("a kind that this release does not know")
 	}

@@ -8,6 +8,7 @@ import (
 	"shoal/fe/state/cluster"
 	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
+	"shoal/fe/state/trash"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
@@ -19,7 +20,15 @@ type State struct {
 	catalog *catalog.Catalog
 	jobs    *jobs.Jobs
 	ledgers *ledger.Book
+	trash   trash.Trash
 }
+
+// Rules is what a proposer puts into its commands: the rules that this release
+// applies them by. Commands of older releases are applied by theirs:
+//
+//	0  files that are let go are forgotten
+//	1  they are listed as trash
+const Rules = 1
 
 // New is the state before the first log entry.
 func New() *State {
@@ -67,7 +76,10 @@ func (s *State) Apply(index uint64, cmd *raftlogv1.Command) Result {
 	case *raftlogv1.Command_DropBackend:
 		return Result{Err: s.cluster.DropBackend(body.DropBackend, s.busy(body.DropBackend.GetBackendId()))}
 	case *raftlogv1.Command_CommitTxns:
-		return s.commitTxns(body.CommitTxns, index, cmd.AtMs)
+		return s.commitTxns(body.CommitTxns, entryOf(index, cmd))
+	case *raftlogv1.Command_RemoveTrash:
+		s.trash.Remove(body.RemoveTrash.GetPaths())
+		return Result{}
 	default:
 		return s.applyToCatalog(index, cmd)
 	}
@@ -79,11 +91,11 @@ func (s *State) applyToCatalog(index uint64, cmd *raftlogv1.Command) Result {
 	case *raftlogv1.Command_CreateDatabase:
 		return made(s.catalog.CreateDatabase(body.CreateDatabase.GetName(), cmd.AtMs, s.cluster.NextID))
 	case *raftlogv1.Command_DropDatabase:
-		return Result{Err: s.catalog.DropDatabase(body.DropDatabase.GetName())}
+		return Result{Err: s.dropDatabase(body.DropDatabase.GetName(), entryOf(index, cmd))}
 	case *raftlogv1.Command_CreateTable:
 		return made(s.createTable(body.CreateTable, cmd.AtMs))
 	case *raftlogv1.Command_DropTable:
-		return Result{Err: s.dropTable(body.DropTable.GetTableId())}
+		return Result{Err: s.dropTable(body.DropTable.GetTableId(), entryOf(index, cmd))}
 	case *raftlogv1.Command_RenameDatabase:
 		return Result{Err: s.renameDatabase(body.RenameDatabase)}
 	case *raftlogv1.Command_RenameTable:
@@ -91,7 +103,7 @@ func (s *State) applyToCatalog(index uint64, cmd *raftlogv1.Command) Result {
 	case *raftlogv1.Command_AlterTable:
 		return Result{Err: s.alterTable(body.AlterTable)}
 	case *raftlogv1.Command_TruncateTable:
-		return Result{Err: s.truncateTable(body.TruncateTable.GetTableId(), index)}
+		return Result{Err: s.truncateTable(body.TruncateTable.GetTableId(), entryOf(index, cmd))}
 	case *raftlogv1.Command_CreateFile:
 		return made(s.catalog.CreateFile(body.CreateFile.GetFile(), s.cluster.NextID))
 	case *raftlogv1.Command_DropFile:
@@ -115,7 +127,7 @@ func (s *State) applyToJob(index uint64, cmd *raftlogv1.Command) Result {
 	case *raftlogv1.Command_ScheduleTasks:
 		return Result{Err: s.scheduleTasks(body.ScheduleTasks, cmd.AtMs)}
 	case *raftlogv1.Command_RemoveJob:
-		return Result{Err: s.removeJob(body.RemoveJob.GetJobId())}
+		return Result{Err: s.removeJob(body.RemoveJob.GetJobId(), entryOf(index, cmd))}
 	case *raftlogv1.Command_AddLedgers:
 		return Result{Err: s.addLedgers(body.AddLedgers, index)}
 	case *raftlogv1.Command_SettleOffsets:

@@ -117,6 +117,8 @@ func everyCommand(t *testing.T) []*raftlogv1.Command {
 	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_DropBackend{DropBackend: &raftlogv1.DropBackend{BackendId: other}}})
 	c.decommissionAdded()
 	c.loadIntoAll()
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_TruncateTable{TruncateTable: &raftlogv1.TruncateTable{TableId: c.table}}})
+	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RemoveTrash{RemoveTrash: &raftlogv1.RemoveTrash{Paths: []string{c.Trash()[0].Path}}}})
 	removed := c.do(createJob(c.database, c.table, "removed")).ID
 	c.do(&raftlogv1.Command{Body: &raftlogv1.Command_RemoveJob{RemoveJob: &raftlogv1.RemoveJob{JobId: removed}}})
 	return c.log

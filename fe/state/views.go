@@ -79,5 +79,12 @@ func (s *State) ErrorRowsets(jobID uint64) []*raftlogv1.ErrorRowset {
 	return s.jobs.ErrorRowsets(jobID)
 }
 
+// Trash is files that no version needs from this one on, ordered by the log
+// index that let them go. There may be more of them in the warehouse.
+func (s *State) Trash() []*raftlogv1.TrashFile { return s.trash.Files() }
+
+// LastID is the highest id, or task epoch, that was given so far.
+func (s *State) LastID() uint64 { return s.cluster.LastID() }
+
 // Ledgers of a job, ordered by topic id and partition.
 func (s *State) Ledgers(jobID uint64) []ledger.View { return s.ledgers.Views(jobID) }

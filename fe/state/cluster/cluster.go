@@ -63,6 +63,9 @@ func (s *State) NextID() uint64 {
 	return s.lastID
 }
 
+// LastID is the id that NextID returned last.
+func (s *State) LastID() uint64 { return s.lastID }
+
 // Info is the cluster's id, warehouse and incarnation; nil before Bootstrap.
 func (s *State) Info() *raftlogv1.Cluster { return s.info }
 

@@ -142,6 +142,9 @@ type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Milliseconds since 1970, by the proposing leader's clock.
 	AtMs int64 `protobuf:"varint,1,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// The rules that the proposer applies commands by. Entries of releases with
+	// older rules are applied by theirs, so that every log keeps its meaning.
+	Rules uint32 `protobuf:"varint,60,opt,name=rules,proto3" json:"rules,omitempty"`
 	// Types that are valid to be assigned to Body:
 	//
 	//	*Command_Bootstrap
@@ -173,6 +176,7 @@ type Command struct {
 	//	*Command_DropFrontend
 	//	*Command_AddBackend
 	//	*Command_DecommissionBackend
+	//	*Command_RemoveTrash
 	Body          isCommand_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -211,6 +215,13 @@ func (*Command) Descriptor() ([]byte, []int) {
 func (x *Command) GetAtMs() int64 {
 	if x != nil {
 		return x.AtMs
+	}
+	return 0
+}
+
+func (x *Command) GetRules() uint32 {
+	if x != nil {
+		return x.Rules
 	}
 	return 0
 }
@@ -483,6 +494,15 @@ func (x *Command) GetDecommissionBackend() *DecommissionBackend {
 	return nil
 }
 
+func (x *Command) GetRemoveTrash() *RemoveTrash {
+	if x != nil {
+		if x, ok := x.Body.(*Command_RemoveTrash); ok {
+			return x.RemoveTrash
+		}
+	}
+	return nil
+}
+
 type isCommand_Body interface {
 	isCommand_Body()
 }
@@ -603,6 +623,10 @@ type Command_DecommissionBackend struct {
 	DecommissionBackend *DecommissionBackend `protobuf:"bytes,30,opt,name=decommission_backend,json=decommissionBackend,proto3,oneof"`
 }
 
+type Command_RemoveTrash struct {
+	RemoveTrash *RemoveTrash `protobuf:"bytes,40,opt,name=remove_trash,json=removeTrash,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Body() {}
 
 func (*Command_RegisterFrontend) isCommand_Body() {}
@@ -660,6 +684,8 @@ func (*Command_DropFrontend) isCommand_Body() {}
 func (*Command_AddBackend) isCommand_Body() {}
 
 func (*Command_DecommissionBackend) isCommand_Body() {}
+
+func (*Command_RemoveTrash) isCommand_Body() {}
 
 // Bootstrap makes a cluster out of an empty state. Refused on any other.
 type Bootstrap struct {
@@ -4179,6 +4205,122 @@ func (x *ErrorRowset) GetPartitions() []*v1.PartitionOffsets {
 	return nil
 }
 
+// TrashFile is a file that no version of the state needs any more.
+type TrashFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Relative to the warehouse.
+	Path  string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Bytes int64  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Log index and time of the command that let it go.
+	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	AtMs          int64  `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrashFile) Reset() {
+	*x = TrashFile{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrashFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrashFile) ProtoMessage() {}
+
+func (x *TrashFile) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrashFile.ProtoReflect.Descriptor instead.
+func (*TrashFile) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *TrashFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *TrashFile) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *TrashFile) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *TrashFile) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+// RemoveTrash forgets files that are removed from the warehouse.
+type RemoveTrash struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Paths         []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveTrash) Reset() {
+	*x = RemoveTrash{}
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveTrash) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveTrash) ProtoMessage() {}
+
+func (x *RemoveTrash) ProtoReflect() protoreflect.Message {
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveTrash.ProtoReflect.Descriptor instead.
+func (*RemoveTrash) Descriptor() ([]byte, []int) {
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *RemoveTrash) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
 // SnapshotRecord follows the header, length-delimited, in a fixed order.
 type SnapshotRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4192,6 +4334,7 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Ledger
 	//	*SnapshotRecord_ErrorRowset
 	//	*SnapshotRecord_File
+	//	*SnapshotRecord_TrashFile
 	Body          isSnapshotRecord_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4199,7 +4342,7 @@ type SnapshotRecord struct {
 
 func (x *SnapshotRecord) Reset() {
 	*x = SnapshotRecord{}
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[45]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4211,7 +4354,7 @@ func (x *SnapshotRecord) String() string {
 func (*SnapshotRecord) ProtoMessage() {}
 
 func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftlog_v1_raftlog_proto_msgTypes[45]
+	mi := &file_raftlog_v1_raftlog_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4224,7 +4367,7 @@ func (x *SnapshotRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRecord.ProtoReflect.Descriptor instead.
 func (*SnapshotRecord) Descriptor() ([]byte, []int) {
-	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{45}
+	return file_raftlog_v1_raftlog_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SnapshotRecord) GetBody() isSnapshotRecord_Body {
@@ -4306,6 +4449,15 @@ func (x *SnapshotRecord) GetFile() *File {
 	return nil
 }
 
+func (x *SnapshotRecord) GetTrashFile() *TrashFile {
+	if x != nil {
+		if x, ok := x.Body.(*SnapshotRecord_TrashFile); ok {
+			return x.TrashFile
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Body interface {
 	isSnapshotRecord_Body()
 }
@@ -4342,6 +4494,10 @@ type SnapshotRecord_File struct {
 	File *File `protobuf:"bytes,8,opt,name=file,proto3,oneof"`
 }
 
+type SnapshotRecord_TrashFile struct {
+	TrashFile *TrashFile `protobuf:"bytes,20,opt,name=trash_file,json=trashFile,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Cluster) isSnapshotRecord_Body() {}
 
 func (*SnapshotRecord_Database) isSnapshotRecord_Body() {}
@@ -4358,13 +4514,16 @@ func (*SnapshotRecord_ErrorRowset) isSnapshotRecord_Body() {}
 
 func (*SnapshotRecord_File) isSnapshotRecord_Body() {}
 
+func (*SnapshotRecord_TrashFile) isSnapshotRecord_Body() {}
+
 var File_raftlog_v1_raftlog_proto protoreflect.FileDescriptor
 
 const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\n" +
-	"\x18raftlog/v1/raftlog.proto\x12\x10shoal.raftlog.v1\x1a\x1afrontend/v1/frontend.proto\x1a\x14types/v1/types.proto\"\xe5\x10\n" +
+	"\x18raftlog/v1/raftlog.proto\x12\x10shoal.raftlog.v1\x1a\x1afrontend/v1/frontend.proto\x1a\x14types/v1/types.proto\"\xbf\x11\n" +
 	"\aCommand\x12\x13\n" +
-	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12;\n" +
+	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x14\n" +
+	"\x05rules\x18< \x01(\rR\x05rules\x12;\n" +
 	"\tbootstrap\x18\x02 \x01(\v2\x1b.shoal.raftlog.v1.BootstrapH\x00R\tbootstrap\x12Q\n" +
 	"\x11register_frontend\x18\x03 \x01(\v2\".shoal.raftlog.v1.RegisterFrontendH\x00R\x10registerFrontend\x12N\n" +
 	"\x10register_backend\x18\x04 \x01(\v2!.shoal.raftlog.v1.RegisterBackendH\x00R\x0fregisterBackend\x12B\n" +
@@ -4401,7 +4560,8 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\rdrop_frontend\x18\x1c \x01(\v2\x1e.shoal.raftlog.v1.DropFrontendH\x00R\fdropFrontend\x12?\n" +
 	"\vadd_backend\x18\x1d \x01(\v2\x1c.shoal.raftlog.v1.AddBackendH\x00R\n" +
 	"addBackend\x12Z\n" +
-	"\x14decommission_backend\x18\x1e \x01(\v2%.shoal.raftlog.v1.DecommissionBackendH\x00R\x13decommissionBackendB\x06\n" +
+	"\x14decommission_backend\x18\x1e \x01(\v2%.shoal.raftlog.v1.DecommissionBackendH\x00R\x13decommissionBackend\x12B\n" +
+	"\fremove_trash\x18( \x01(\v2\x1d.shoal.raftlog.v1.RemoveTrashH\x00R\vremoveTrashB\x06\n" +
 	"\x04body\"H\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
@@ -4738,7 +4898,14 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x05label\x18\x04 \x01(\tR\x05label\x12@\n" +
 	"\n" +
 	"partitions\x18\x05 \x03(\v2 .shoal.types.v1.PartitionOffsetsR\n" +
-	"partitions\"\xc4\x03\n" +
+	"partitions\"`\n" +
+	"\tTrashFile\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\"#\n" +
+	"\vRemoveTrash\x12\x14\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\x82\x04\n" +
 	"\x0eSnapshotRecord\x125\n" +
 	"\acluster\x18\x01 \x01(\v2\x19.shoal.raftlog.v1.ClusterH\x00R\acluster\x128\n" +
 	"\bdatabase\x18\x02 \x01(\v2\x1a.shoal.raftlog.v1.DatabaseH\x00R\bdatabase\x12/\n" +
@@ -4747,7 +4914,9 @@ const file_raftlog_v1_raftlog_proto_rawDesc = "" +
 	"\x03job\x18\x05 \x01(\v2\x15.shoal.raftlog.v1.JobH\x00R\x03job\x122\n" +
 	"\x06ledger\x18\x06 \x01(\v2\x18.shoal.raftlog.v1.LedgerH\x00R\x06ledger\x12B\n" +
 	"\ferror_rowset\x18\a \x01(\v2\x1d.shoal.raftlog.v1.ErrorRowsetH\x00R\verrorRowset\x12,\n" +
-	"\x04file\x18\b \x01(\v2\x16.shoal.raftlog.v1.FileH\x00R\x04fileB\x06\n" +
+	"\x04file\x18\b \x01(\v2\x16.shoal.raftlog.v1.FileH\x00R\x04file\x12<\n" +
+	"\n" +
+	"trash_file\x18\x14 \x01(\v2\x1b.shoal.raftlog.v1.TrashFileH\x00R\ttrashFileB\x06\n" +
 	"\x04body*e\n" +
 	"\fFrontendRole\x12\x1d\n" +
 	"\x19FRONTEND_ROLE_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -4774,7 +4943,7 @@ func file_raftlog_v1_raftlog_proto_rawDescGZIP() []byte {
 }
 
 var file_raftlog_v1_raftlog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_raftlog_v1_raftlog_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_raftlog_v1_raftlog_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_raftlog_v1_raftlog_proto_goTypes = []any{
 	(FrontendRole)(0),             // 0: shoal.raftlog.v1.FrontendRole
 	(JobState)(0),                 // 1: shoal.raftlog.v1.JobState
@@ -4823,20 +4992,22 @@ var file_raftlog_v1_raftlog_proto_goTypes = []any{
 	(*SnapshotHeader)(nil),        // 44: shoal.raftlog.v1.SnapshotHeader
 	(*Cluster)(nil),               // 45: shoal.raftlog.v1.Cluster
 	(*ErrorRowset)(nil),           // 46: shoal.raftlog.v1.ErrorRowset
-	(*SnapshotRecord)(nil),        // 47: shoal.raftlog.v1.SnapshotRecord
-	nil,                           // 48: shoal.raftlog.v1.Table.PropertiesEntry
-	(*v1.Column)(nil),             // 49: shoal.types.v1.Column
-	(*v1.Schema)(nil),             // 50: shoal.types.v1.Schema
-	(*v1.Rowset)(nil),             // 51: shoal.types.v1.Rowset
-	(*v1.PartitionOffsets)(nil),   // 52: shoal.types.v1.PartitionOffsets
-	(*v1.RoutineLoad)(nil),        // 53: shoal.types.v1.RoutineLoad
-	(*v1.Counters)(nil),           // 54: shoal.types.v1.Counters
-	(*v11.ErrorSample)(nil),       // 55: shoal.frontend.v1.ErrorSample
-	(*v1.PartitionRanges)(nil),    // 56: shoal.types.v1.PartitionRanges
-	(*v11.CommitTxnResponse)(nil), // 57: shoal.frontend.v1.CommitTxnResponse
-	(*v11.CommitTxnRequest)(nil),  // 58: shoal.frontend.v1.CommitTxnRequest
-	(*v1.OffsetRange)(nil),        // 59: shoal.types.v1.OffsetRange
-	(*v1.EpochRange)(nil),         // 60: shoal.types.v1.EpochRange
+	(*TrashFile)(nil),             // 47: shoal.raftlog.v1.TrashFile
+	(*RemoveTrash)(nil),           // 48: shoal.raftlog.v1.RemoveTrash
+	(*SnapshotRecord)(nil),        // 49: shoal.raftlog.v1.SnapshotRecord
+	nil,                           // 50: shoal.raftlog.v1.Table.PropertiesEntry
+	(*v1.Column)(nil),             // 51: shoal.types.v1.Column
+	(*v1.Schema)(nil),             // 52: shoal.types.v1.Schema
+	(*v1.Rowset)(nil),             // 53: shoal.types.v1.Rowset
+	(*v1.PartitionOffsets)(nil),   // 54: shoal.types.v1.PartitionOffsets
+	(*v1.RoutineLoad)(nil),        // 55: shoal.types.v1.RoutineLoad
+	(*v1.Counters)(nil),           // 56: shoal.types.v1.Counters
+	(*v11.ErrorSample)(nil),       // 57: shoal.frontend.v1.ErrorSample
+	(*v1.PartitionRanges)(nil),    // 58: shoal.types.v1.PartitionRanges
+	(*v11.CommitTxnResponse)(nil), // 59: shoal.frontend.v1.CommitTxnResponse
+	(*v11.CommitTxnRequest)(nil),  // 60: shoal.frontend.v1.CommitTxnRequest
+	(*v1.OffsetRange)(nil),        // 61: shoal.types.v1.OffsetRange
+	(*v1.EpochRange)(nil),         // 62: shoal.types.v1.EpochRange
 }
 var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	3,  // 0: shoal.raftlog.v1.Command.bootstrap:type_name -> shoal.raftlog.v1.Bootstrap
@@ -4868,64 +5039,66 @@ var file_raftlog_v1_raftlog_proto_depIdxs = []int32{
 	7,  // 26: shoal.raftlog.v1.Command.drop_frontend:type_name -> shoal.raftlog.v1.DropFrontend
 	10, // 27: shoal.raftlog.v1.Command.add_backend:type_name -> shoal.raftlog.v1.AddBackend
 	11, // 28: shoal.raftlog.v1.Command.decommission_backend:type_name -> shoal.raftlog.v1.DecommissionBackend
-	0,  // 29: shoal.raftlog.v1.Frontend.role:type_name -> shoal.raftlog.v1.FrontendRole
-	4,  // 30: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
-	0,  // 31: shoal.raftlog.v1.AddFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
-	0,  // 32: shoal.raftlog.v1.DropFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
-	8,  // 33: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
-	49, // 34: shoal.raftlog.v1.AlterTable.columns:type_name -> shoal.types.v1.Column
-	20, // 35: shoal.raftlog.v1.CreateFile.file:type_name -> shoal.raftlog.v1.File
-	50, // 36: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
-	48, // 37: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
-	23, // 38: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
-	51, // 39: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
-	52, // 40: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	53, // 41: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
-	1,  // 42: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
-	27, // 43: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	29, // 44: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
-	54, // 45: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
-	55, // 46: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
-	56, // 47: shoal.raftlog.v1.Job.suspects:type_name -> shoal.types.v1.PartitionRanges
-	57, // 48: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
-	56, // 49: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
-	53, // 50: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
-	27, // 51: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	28, // 52: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
-	27, // 53: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	1,  // 54: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
-	1,  // 55: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
-	56, // 56: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
-	36, // 57: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
-	58, // 58: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
-	27, // 59: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
-	52, // 60: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	59, // 61: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
-	60, // 62: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
-	43, // 63: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
-	59, // 64: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
-	59, // 65: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
-	59, // 66: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
-	59, // 67: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
-	4,  // 68: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
-	8,  // 69: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
-	4,  // 70: shoal.raftlog.v1.Cluster.added_frontends:type_name -> shoal.raftlog.v1.Frontend
-	4,  // 71: shoal.raftlog.v1.Cluster.dropped_frontends:type_name -> shoal.raftlog.v1.Frontend
-	51, // 72: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
-	52, // 73: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	45, // 74: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
-	15, // 75: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
-	23, // 76: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
-	26, // 77: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
-	28, // 78: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
-	42, // 79: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
-	46, // 80: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
-	20, // 81: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
-	82, // [82:82] is the sub-list for method output_type
-	82, // [82:82] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	48, // 29: shoal.raftlog.v1.Command.remove_trash:type_name -> shoal.raftlog.v1.RemoveTrash
+	0,  // 30: shoal.raftlog.v1.Frontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	4,  // 31: shoal.raftlog.v1.RegisterFrontend.frontend:type_name -> shoal.raftlog.v1.Frontend
+	0,  // 32: shoal.raftlog.v1.AddFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	0,  // 33: shoal.raftlog.v1.DropFrontend.role:type_name -> shoal.raftlog.v1.FrontendRole
+	8,  // 34: shoal.raftlog.v1.RegisterBackend.backend:type_name -> shoal.raftlog.v1.Backend
+	51, // 35: shoal.raftlog.v1.AlterTable.columns:type_name -> shoal.types.v1.Column
+	20, // 36: shoal.raftlog.v1.CreateFile.file:type_name -> shoal.raftlog.v1.File
+	52, // 37: shoal.raftlog.v1.Table.schemas:type_name -> shoal.types.v1.Schema
+	50, // 38: shoal.raftlog.v1.Table.properties:type_name -> shoal.raftlog.v1.Table.PropertiesEntry
+	23, // 39: shoal.raftlog.v1.CreateTable.table:type_name -> shoal.raftlog.v1.Table
+	53, // 40: shoal.raftlog.v1.TableRowset.rowset:type_name -> shoal.types.v1.Rowset
+	54, // 41: shoal.raftlog.v1.TableRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	55, // 42: shoal.raftlog.v1.Job.load:type_name -> shoal.types.v1.RoutineLoad
+	1,  // 43: shoal.raftlog.v1.Job.state:type_name -> shoal.raftlog.v1.JobState
+	27, // 44: shoal.raftlog.v1.Job.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	29, // 45: shoal.raftlog.v1.Job.tasks:type_name -> shoal.raftlog.v1.Task
+	56, // 46: shoal.raftlog.v1.Job.counters:type_name -> shoal.types.v1.Counters
+	57, // 47: shoal.raftlog.v1.Job.samples:type_name -> shoal.frontend.v1.ErrorSample
+	58, // 48: shoal.raftlog.v1.Job.suspects:type_name -> shoal.types.v1.PartitionRanges
+	59, // 49: shoal.raftlog.v1.Task.last_answer:type_name -> shoal.frontend.v1.CommitTxnResponse
+	58, // 50: shoal.raftlog.v1.Task.repair:type_name -> shoal.types.v1.PartitionRanges
+	55, // 51: shoal.raftlog.v1.AlterRoutineLoad.load:type_name -> shoal.types.v1.RoutineLoad
+	27, // 52: shoal.raftlog.v1.AlterRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	28, // 53: shoal.raftlog.v1.CreateRoutineLoad.job:type_name -> shoal.raftlog.v1.Job
+	27, // 54: shoal.raftlog.v1.StartRoutineLoad.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	1,  // 55: shoal.raftlog.v1.ChangeJobState.to:type_name -> shoal.raftlog.v1.JobState
+	1,  // 56: shoal.raftlog.v1.ChangeJobState.from:type_name -> shoal.raftlog.v1.JobState
+	58, // 57: shoal.raftlog.v1.TaskAssignment.repair:type_name -> shoal.types.v1.PartitionRanges
+	36, // 58: shoal.raftlog.v1.ScheduleTasks.assignments:type_name -> shoal.raftlog.v1.TaskAssignment
+	60, // 59: shoal.raftlog.v1.CommitTxns.txns:type_name -> shoal.frontend.v1.CommitTxnRequest
+	27, // 60: shoal.raftlog.v1.AddLedgers.starts:type_name -> shoal.raftlog.v1.LedgerStart
+	54, // 61: shoal.raftlog.v1.SettleOffsets.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	61, // 62: shoal.raftlog.v1.Ledger.ranges:type_name -> shoal.types.v1.OffsetRange
+	62, // 63: shoal.raftlog.v1.Ledger.epochs:type_name -> shoal.types.v1.EpochRange
+	43, // 64: shoal.raftlog.v1.Ledger.voids:type_name -> shoal.raftlog.v1.RememberedVoid
+	61, // 65: shoal.raftlog.v1.Ledger.skipped:type_name -> shoal.types.v1.OffsetRange
+	61, // 66: shoal.raftlog.v1.Ledger.rowless:type_name -> shoal.types.v1.OffsetRange
+	61, // 67: shoal.raftlog.v1.Ledger.cut:type_name -> shoal.types.v1.OffsetRange
+	61, // 68: shoal.raftlog.v1.Ledger.barren:type_name -> shoal.types.v1.OffsetRange
+	4,  // 69: shoal.raftlog.v1.Cluster.frontends:type_name -> shoal.raftlog.v1.Frontend
+	8,  // 70: shoal.raftlog.v1.Cluster.backends:type_name -> shoal.raftlog.v1.Backend
+	4,  // 71: shoal.raftlog.v1.Cluster.added_frontends:type_name -> shoal.raftlog.v1.Frontend
+	4,  // 72: shoal.raftlog.v1.Cluster.dropped_frontends:type_name -> shoal.raftlog.v1.Frontend
+	53, // 73: shoal.raftlog.v1.ErrorRowset.rowset:type_name -> shoal.types.v1.Rowset
+	54, // 74: shoal.raftlog.v1.ErrorRowset.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	45, // 75: shoal.raftlog.v1.SnapshotRecord.cluster:type_name -> shoal.raftlog.v1.Cluster
+	15, // 76: shoal.raftlog.v1.SnapshotRecord.database:type_name -> shoal.raftlog.v1.Database
+	23, // 77: shoal.raftlog.v1.SnapshotRecord.table:type_name -> shoal.raftlog.v1.Table
+	26, // 78: shoal.raftlog.v1.SnapshotRecord.rowset:type_name -> shoal.raftlog.v1.TableRowset
+	28, // 79: shoal.raftlog.v1.SnapshotRecord.job:type_name -> shoal.raftlog.v1.Job
+	42, // 80: shoal.raftlog.v1.SnapshotRecord.ledger:type_name -> shoal.raftlog.v1.Ledger
+	46, // 81: shoal.raftlog.v1.SnapshotRecord.error_rowset:type_name -> shoal.raftlog.v1.ErrorRowset
+	20, // 82: shoal.raftlog.v1.SnapshotRecord.file:type_name -> shoal.raftlog.v1.File
+	47, // 83: shoal.raftlog.v1.SnapshotRecord.trash_file:type_name -> shoal.raftlog.v1.TrashFile
+	84, // [84:84] is the sub-list for method output_type
+	84, // [84:84] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_raftlog_v1_raftlog_proto_init() }
@@ -4963,9 +5136,10 @@ func file_raftlog_v1_raftlog_proto_init() {
 		(*Command_DropFrontend)(nil),
 		(*Command_AddBackend)(nil),
 		(*Command_DecommissionBackend)(nil),
+		(*Command_RemoveTrash)(nil),
 	}
 	file_raftlog_v1_raftlog_proto_msgTypes[16].OneofWrappers = []any{}
-	file_raftlog_v1_raftlog_proto_msgTypes[45].OneofWrappers = []any{
+	file_raftlog_v1_raftlog_proto_msgTypes[47].OneofWrappers = []any{
 		(*SnapshotRecord_Cluster)(nil),
 		(*SnapshotRecord_Database)(nil),
 		(*SnapshotRecord_Table)(nil),
@@ -4974,6 +5148,7 @@ func file_raftlog_v1_raftlog_proto_init() {
 		(*SnapshotRecord_Ledger)(nil),
 		(*SnapshotRecord_ErrorRowset)(nil),
 		(*SnapshotRecord_File)(nil),
+		(*SnapshotRecord_TrashFile)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4981,7 +5156,7 @@ func file_raftlog_v1_raftlog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftlog_v1_raftlog_proto_rawDesc), len(file_raftlog_v1_raftlog_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   47,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
