@@ -1,0 +1,2 @@
+// Package removal removes the files of the warehouse that nobody needs.
+package removal
