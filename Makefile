@@ -12,6 +12,9 @@ PKG ?= ./...
 SEEDS ?= 30000
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
+# How long chaos goes on, and the seed of its first two minutes.
+MINUTES ?= 10
+SEED ?= 1
 # What bench loads, and how often it measures everything.
 ROWS ?= 2000000
 ROUNDS ?= 3
@@ -50,6 +53,10 @@ test-all: toolchain ## the same tests with more seeds, then every fuzz target; i
 	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
 	  go test -count=1 -timeout 4h -run TestSeeds -v ./integration/sim -runs=$(SEEDS); \
 	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep --line-buffered -v 'no test files' | tee docs/test-all.txt
+
+.PHONY: chaos
+chaos: build ## three frontends, backends and brokers that fail for MINUTES while records come; make test has two minutes of it
+	$(deps); SHOAL_BINARY=$(CURDIR)/bin/shoal go test -count=1 -timeout 0 -run TestChaos -v ./integration/chaos -minutes=$(MINUTES) -seed=$(SEED)
 
 .PHONY: bench
 bench: build ## rows per second of the whole path beside its two limits, into docs/benchmarks.md; ROWS a topic, ROUNDS times
