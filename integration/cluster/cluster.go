@@ -281,7 +281,7 @@ func (p *Process) RemoveAll(path string) {
 func (p *Process) Stop() {
 	p.t.Helper()
 	if err := p.TryStop(); err != nil {
-		p.t.Error(err)
+		p.t.Errorf("%v", err)
 	}
 }
 
