@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
@@ -36,6 +37,59 @@ type backend struct {
 	applied atomic.Uint64
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+	polls   polls
+}
+
+// polls are the fetches of a backend's tasks.
+type polls struct {
+	mu   sync.Mutex
+	done []poll
+}
+
+// A poll is a fetch of a task, and when it was over.
+type poll struct {
+	taskID, epoch uint64
+	at            time.Time
+}
+
+func (p *polls) add(one poll) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = append(p.done, one)
+}
+
+// last is when the last one was over.
+func (p *polls) last() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done[len(p.done)-1].at
+}
+
+// since is which tasks polled after a time, and their lowest epochs.
+func (p *polls) since(after time.Time) map[uint64]uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	epochs := map[uint64]uint64{}
+	for _, one := range p.done {
+		if lowest := epochs[one.taskID]; one.at.After(after) && (lowest == 0 || one.epoch < lowest) {
+			epochs[one.taskID] = one.epoch
+		}
+	}
+	return epochs
+}
+
+// A watchedSource notes fetches.
+type watchedSource struct {
+	task.Source
+	spec  *backendv1.TaskSpec
+	polls *polls
+}
+
+// Fetch implements task.Source.
+func (s watchedSource) Fetch(ctx context.Context, limits source.Limits) (source.Fetch, error) {
+	f, err := s.Source.Fetch(ctx, limits)
+	s.polls.add(poll{s.spec.TaskId, s.spec.Epoch, time.Now()})
+	return f, err
 }
 
 // startBackend joins the cluster as the n-th backend, in a process of its own.
@@ -114,7 +168,7 @@ func (b *backend) start(spec *backendv1.TaskSpec) (executor.Task, error) {
 	source, beat := b.source(spec, client)
 	return &loading{
 		Task: task.New(task.Config{
-			Spec: spec, Source: source, Writer: faultyWriter{b, writer}, Committer: faultyCommitter{b}, Runtime: task.Real{}, Logger: b.w.log.With("backend", b.host.name),
+			Spec: spec, Source: watchedSource{source, spec, &b.polls}, Writer: faultyWriter{b, writer}, Committer: faultyCommitter{b}, Runtime: task.Real{}, Logger: b.w.log.With("backend", b.host.name),
 			MaxBytes: 16 << 20, AppliedIndex: b.applied.Load, Blame: blame, Hooks: task.Hooks{AfterCommit: func(string) { b.w.faults.committed(b) }},
 		}),
 		client: client, beat: beat, closeWriter: closeWriter,

@@ -3,7 +3,6 @@ package virtual
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,6 +30,25 @@ func (w *world) settledOffsets() (n int64) {
 		n += l.Settled + l.Ranges.Count()
 	}
 	return n
+}
+
+// ends is how many offsets each partition has now.
+func (w *world) ends() map[int32]int64 {
+	ends := map[int32]int64{}
+	for _, p := range w.broker.PartitionInfos(topic) {
+		ends[p.Partition] = p.HighWatermark
+	}
+	return ends
+}
+
+// settledBelow is an error unless each partition is settled to its end.
+func (w *world) settledBelow(ends map[int32]int64) error {
+	for _, l := range w.ledgers() {
+		if l.Settled < ends[l.Partition] {
+			return fmt.Errorf("partition %d is settled to %d of %d, above that %v; %s", l.Partition, l.Settled, ends[l.Partition], l.Ranges, w.tasks())
+		}
+	}
+	return nil
 }
 
 // tasks says what each task does, for messages.
@@ -121,9 +139,6 @@ func (w *world) watch() kfake.Fault {
 		defer w.mu.Unlock()
 		switch req := req.(type) {
 		case *kmsg.ShareFetchRequest:
-			if w.polled[*req.MemberID].req != req { // a request that waits is seen again
-				w.polled[*req.MemberID] = poll{req, time.Now()}
-			}
 			for _, t := range req.Topics {
 				for _, p := range t.Partitions {
 					for _, b := range p.AcknowledgementBatches {
@@ -142,12 +157,6 @@ func (w *world) watch() kfake.Fault {
 		}
 		return false
 	}}
-}
-
-// A poll is a request for records, and when it came.
-type poll struct {
-	req *kmsg.ShareFetchRequest
-	at  time.Time
 }
 
 // An ack is a batch of acknowledgements.

@@ -1,44 +1,61 @@
 package virtual
 
 import (
-	"fmt"
+	"errors"
 	"testing"
 	"time"
-
-	"shoal/be/executor"
 )
 
-// TestBackendWithoutFrontend: a backend that reaches Kafka and no frontend
-// polls no more within its grace, and its work goes on elsewhere. Once it is
-// reached again it takes over from another one.
+// TestBackendWithoutFrontend: a backend that reaches Kafka and no frontend polls
+// no more within 5 s and gives back what it holds, and its work goes on elsewhere.
+// Once it is reached again it takes over from another one, at new epochs.
 func TestBackendWithoutFrontend(t *testing.T) {
-	inWorld(t, 2, inMemory, func(w *world) {
+	inBothModes(t, 2, inMemory, func(w *world) {
 		w.createJob(6)
 		w.produce(20)
 		w.settled(10 * time.Second) // from then on, tasks poll and find nothing
 		stop := func() {}
 		for round := range 4 {
-			lost, other := w.backends[round%2], w.backends[1-round%2]
-			var members []string
+			lost, other := w.backends[round%2], 1-round%2
+			before := map[uint64]uint64{}
 			for _, task := range w.tasksOn(lost) {
-				members = append(members, task.MemberId)
+				before[task.Id] = task.Epoch
+			}
+			if len(before) == 0 {
+				w.t.Fatalf("round %d: the backend has no tasks", round)
 			}
 			cut := time.Now()
 			w.network.cut(frontendHost, lost.host.name)
-			w.eventually(15*time.Second, func() error {
-				if n := len(w.tasksOn(other)); n != 6 {
-					return fmt.Errorf("%d tasks are on the other backend, want 6", n)
+			time.Sleep(15 * time.Second)
+			if n, all := len(w.tasksOn(w.backends[other])), len(w.job().Tasks); n != all {
+				w.t.Errorf("%d of %d tasks are on the other backend", n, all)
+			}
+			if last := lost.polls.last().Sub(cut); last > 5*time.Second || round == 0 && last < 3*time.Second {
+				w.t.Errorf("the lost backend polled last %v after the cut", last)
+			}
+			w.network.heal(frontendHost, lost.host.name)
+			time.Sleep(5 * time.Second)
+			w.kill(other)
+			time.Sleep(10 * time.Second)
+			after := lost.polls.since(cut.Add(5 * time.Second))
+			for id, epoch := range after {
+				if epoch <= before[id] {
+					w.t.Errorf("task %d polled at epoch %d again, after it was cut off", id, epoch)
+				}
+			}
+			if len(after) == 0 {
+				w.t.Error("the backend that was reached again did nothing")
+			}
+			w.backends[other] = w.startBackend(other)
+			w.eventually(5*time.Second, w.allAlive)
+			w.kill(round % 2) // so that the next round has tasks to lose
+			w.eventually(5*time.Second, func() error {
+				if len(w.tasksOn(w.backends[other])) < len(w.job().Tasks) {
+					return errors.New("not all tasks have moved")
 				}
 				return nil
 			})
-			time.Sleep(10 * time.Second)
-			for _, member := range members {
-				if last := w.lastPoll(member).Sub(cut); last > executor.Grace+time.Second/10 || round == 0 && last < executor.Grace/2 {
-					w.t.Errorf("a member of the lost backend polled last %v after the cut", last)
-				}
-			}
-			w.network.heal(frontendHost, lost.host.name)
-			time.Sleep(10 * time.Second)
+			w.backends[round%2] = w.startBackend(round % 2)
 			if round == 0 {
 				stop = w.producing(20)
 			}
@@ -48,10 +65,47 @@ func TestBackendWithoutFrontend(t *testing.T) {
 	})
 }
 
-func (w *world) lastPoll(member string) time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.polled[member].at
+// TestServedAgain: however a backend is lost, all that had been produced by then
+// is in the table within 5 s, what it held included, also with fewer tasks than
+// partitions.
+func TestServedAgain(t *testing.T) {
+	freeze := func(w *world, n int) {
+		for _, peer := range []string{frontendHost, brokerHost} {
+			w.network.cut(w.backends[n].host.name, peer)
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		lose  func(w *world, n int)
+		tasks int
+	}{
+		{"killed, of few tasks", (*world).kill, 2},
+		{"killed, of many", (*world).kill, 6},
+		{"frozen, of few tasks", freeze, 2},
+		{"frozen, of many", freeze, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBothModes(t, 2, inMemory, func(w *world) {
+				w.createJob(tt.tasks)
+				stop := w.producing(20)
+				time.Sleep(10 * time.Second)
+				lost := w.backends[0]
+				if len(w.tasksOn(lost)) == 0 {
+					w.t.Fatal("the backend has no task")
+				}
+				tt.lose(w, 0)
+				died, ends := time.Now(), w.ends()
+				w.eventually(5*time.Second, func() error { return w.settledBelow(ends) })
+				w.t.Logf("served again after %v", time.Since(died))
+				for _, peer := range []string{frontendHost, brokerHost} { // it wakes up
+					w.network.heal(lost.host.name, peer)
+				}
+				time.Sleep(10 * time.Second)
+				stop()
+				w.settled(lock)
+			})
+		})
+	}
 }
 
 // TestFrontendRestarts: the frontend is closed and opened again on its folder

@@ -59,7 +59,6 @@ type world struct {
 
 	mu        sync.Mutex
 	current   *frontend       // fe, for the broker's goroutine
-	polled    map[string]poll // the last one of each member
 	violation string          // the first acceptance before its time
 }
 
@@ -130,7 +129,6 @@ func newWorld(t *testing.T) *world {
 	return &world{
 		t: t, mode: "share_group", dir: t.TempDir(), network: newNetwork(),
 		log:    slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{ReplaceAttr: since})),
-		polled: map[string]poll{},
 	}
 }
 
