@@ -34,6 +34,10 @@ import (
 // any more. It is longer than an election, so that tasks outlive a change of the leader.
 const Grace = 4500 * time.Millisecond
 
+// finishLimit is how long tasks may take to commit what they hold when the
+// backend ends; a cancelled one gives back what it has not sent.
+const finishLimit = 10 * time.Second
+
 // Errors of Submit, Cancel and Heartbeat.
 var (
 	ErrStaleLeader = errors.New("the call is of an older incarnation or term than one already seen")
@@ -48,6 +52,9 @@ type Task interface {
 	// Run works until the task ends by itself or ctx does; then it settles or
 	// releases what it holds and leaves its group before it returns.
 	Run(ctx context.Context) error
+	// Finish has Run return once it has settled what it holds, without anything
+	// new. It may be called at any time from any goroutine, and more than once.
+	Finish()
 	// Status may be called at any time from any goroutine.
 	Status() *backendv1.TaskStatus
 }
@@ -111,6 +118,16 @@ func (e *Executor) Watch(ctx context.Context) {
 			}
 		}
 		silence.Reset(Grace)
+	}
+}
+
+// drainAll has all tasks finish, and takes none any more.
+func (e *Executor) drainAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.draining = true
+	for _, r := range e.runs {
+		r.task.Finish()
 	}
 }
 
@@ -238,7 +255,7 @@ func (e *Executor) Cancel(leader *backendv1.Leadership, ref *backendv1.TaskRef) 
 	return nil
 }
 
-// Heartbeat cancels what is not in want, and returns the status of everything
+// Heartbeat cancels what is not in want, has what is to drain finish, and returns the status of everything
 // that runs or ended, and those of want that are neither. A task that ended by
 // itself is told of until it is no longer wanted: it will not run again at that
 // epoch.
@@ -256,8 +273,11 @@ func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.Tas
 	for _, w := range want {
 		ref := taskRef{w.TaskId, w.Epoch}
 		wanted[ref] = true
-		if e.runs[ref] == nil {
+		switch r := e.runs[ref]; {
+		case r == nil:
 			lacking = append(lacking, w)
+		case w.Drain:
+			r.task.Finish()
 		}
 	}
 	for ref, r := range e.runs {
@@ -296,18 +316,37 @@ func (e *Executor) followLocked(l *backendv1.Leadership) error {
 	return nil
 }
 
-// Drain takes no new tasks, cancels those that run and waits for their end, or
-// for ctx's. It returns ctx's error when tasks were left running.
-func (e *Executor) Drain(ctx context.Context) error {
+// Slots is how many tasks may run, repair tasks left aside: none while the
+// executor drains.
+func (e *Executor) Slots() int {
 	e.mu.Lock()
-	e.draining = true
-	e.mu.Unlock()
-	e.cancelAll()
+	defer e.mu.Unlock()
+	if e.draining {
+		return 0
+	}
+	return e.cfg.Slots
+}
+
+// Drain takes no new tasks, has those that run finish, cancels those that have
+// not after finishLimit, and waits for their end, or for ctx's. It returns ctx's
+// error when tasks were left running.
+func (e *Executor) Drain(ctx context.Context) error {
+	e.drainAll()
 	ended := make(chan struct{})
 	go func() {
 		e.tasks.Wait()
 		close(ended)
 	}()
+	patience := time.NewTimer(finishLimit)
+	defer patience.Stop()
+	select {
+	case <-ended:
+		return nil
+	case <-patience.C:
+		e.cancelAll()
+	case <-ctx.Done():
+		e.cancelAll()
+	}
 	select {
 	case <-ended:
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,15 @@ type fakeTask struct {
 	spec      *backendv1.TaskSpec
 	end       chan struct{}
 	cancelled bool
+	stubborn  bool // does not finish
+	finished  chan struct{}
+	finish    sync.Once
+}
+
+func (f *fakeTask) Finish() {
+	if !f.stubborn {
+		f.finish.Do(func() { close(f.finished) })
+	}
 }
 
 func (f *fakeTask) Run(ctx context.Context) error {
@@ -37,6 +47,8 @@ func (f *fakeTask) Run(ctx context.Context) error {
 		return ctx.Err()
 	case <-f.end:
 		return errors.New("fenced")
+	case <-f.finished:
+		return nil
 	}
 }
 
@@ -62,7 +74,7 @@ func run(t *testing.T, f func(t *testing.T, b *bench)) {
 						return nil, err
 					}
 				}
-				task := &fakeTask{spec: spec, end: make(chan struct{})}
+				task := &fakeTask{spec: spec, end: make(chan struct{}), finished: make(chan struct{})}
 				b.tasks = append(b.tasks, task)
 				return task, nil
 			},
@@ -103,6 +115,32 @@ func TestHeartbeatReconciles(t *testing.T) {
 		}
 		if statuses, _, _ = b.Heartbeat(term(1), nil); len(statuses) != 0 {
 			t.Errorf("statuses = %v after the unwanted task ended, want none", statuses)
+		}
+	})
+}
+
+func TestHeartbeatDrains(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		b.Submit(term(1), spec(7, 1))
+		b.Submit(term(1), spec(8, 1))
+		want := []*backendv1.TaskRef{{TaskId: 7, Epoch: 1, Drain: true}, ref(8, 1)}
+		for range 2 {
+			if _, _, err := b.Heartbeat(term(1), want); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		statuses, lacking, err := b.Heartbeat(term(1), want)
+		if err != nil || len(statuses) != 2 || len(lacking) != 0 {
+			t.Fatalf("Heartbeat = %v, %v, %v", statuses, lacking, err)
+		}
+		for _, s := range statuses {
+			if s.Ended != (s.Task.TaskId == 7) {
+				t.Errorf("task %d ended: %v", s.Task.TaskId, s.Ended)
+			}
+		}
+		if b.tasks[0].cancelled {
+			t.Error("a task that is to drain was cancelled")
 		}
 	})
 }
@@ -200,11 +238,22 @@ func TestSilenceCancelsAllTasks(t *testing.T) {
 func TestDrainTakesNoMore(t *testing.T) {
 	run(t, func(t *testing.T, b *bench) {
 		b.Submit(term(1), spec(7, 1))
+		b.Submit(term(1), spec(9, 1))
+		b.tasks[1].stubborn = true
+		if n := b.Slots(); n != 2 {
+			t.Errorf("Slots = %d", n)
+		}
 		if err := b.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if !b.tasks[0].cancelled {
-			t.Error("Drain returned before the task ended")
+		if b.tasks[0].cancelled {
+			t.Error("a task that finishes was cancelled")
+		}
+		if !b.tasks[1].cancelled {
+			t.Error("Drain returned before a task ended that does not finish")
+		}
+		if n := b.Slots(); n != 0 {
+			t.Errorf("Slots = %d after Drain", n)
 		}
 		if err := b.Submit(term(1), spec(8, 1)); !errors.Is(err, executor.ErrDraining) {
 			t.Errorf("Submit while draining = %v", err)

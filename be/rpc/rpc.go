@@ -24,6 +24,8 @@ type Tasks interface {
 	Submit(*backendv1.Leadership, *backendv1.TaskSpec) error
 	Cancel(*backendv1.Leadership, *backendv1.TaskRef) error
 	Heartbeat(*backendv1.Leadership, []*backendv1.TaskRef) ([]*backendv1.TaskStatus, []*backendv1.TaskRef, error)
+	// Slots is how many tasks may run.
+	Slots() int
 }
 
 // Querier answers SELECTs. columns is called once, then send for each batch of
@@ -72,7 +74,6 @@ type Backend struct {
 	DryRuns   DryRunner
 	Letters   Deliverer
 	Footers   FooterReader
-	Slots     int
 	Version   string
 	// StartedMS is when the process started, in milliseconds since 1970. A
 	// frontend tells a restarted backend by it.
@@ -119,7 +120,7 @@ func (s *Server) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (
 	}
 	b.Learn(req)
 	return &backendv1.HeartbeatResponse{
-		Slots: uint32(b.Slots), Tasks: statuses, Lacking: lacking, Version: b.Version,
+		Slots: uint32(b.Tasks.Slots()), Tasks: statuses, Lacking: lacking, Version: b.Version,
 		StartTimeMs: b.StartedMS, WarehouseError: b.WarehouseError(),
 	}, nil
 }

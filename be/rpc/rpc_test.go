@@ -25,6 +25,8 @@ func (idle) Run(ctx context.Context) error {
 	return nil
 }
 
+func (idle) Finish() {}
+
 func (idle) Status() *backendv1.TaskStatus { return &backendv1.TaskStatus{} }
 
 // newServer serves backend 7 with a slot.
@@ -41,7 +43,7 @@ func newServer(t *testing.T) *rpc.Server {
 	})
 	s := &rpc.Server{}
 	s.Attach(&rpc.Backend{
-		ID: 7, ClusterID: "c1", Tasks: tasks, Slots: 1, Learn: func(*backendv1.HeartbeatRequest) {}, WarehouseError: func() string { return "" },
+		ID: 7, ClusterID: "c1", Tasks: tasks, Learn: func(*backendv1.HeartbeatRequest) {}, WarehouseError: func() string { return "" },
 	})
 	return s
 }

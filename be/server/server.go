@@ -140,7 +140,7 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 		DryRuns: dryRunner{&dryrun.Runner{Pipes: pipes, Queries: queries.engine, Dir: pipeSpill, Logger: s.cfg.Logger}, s.cfg.Logger},
 		Letters: &deadletter.Deliverer{Warehouse: wh, Engine: queries.engine, AfterDelivery: s.cfg.AfterDelivery},
 		Footers: footerReader{wh, pipes},
-		Slots:   s.cfg.Slots, Version: s.cfg.Version, StartedMS: s.started.UnixMilli(),
+		Version: s.cfg.Version, StartedMS: s.started.UnixMilli(),
 		Learn: s.learn, WarehouseError: wh.Trouble,
 	})
 	s.cfg.Logger.Info("backend joined", "backend_id", joined.BackendId, "cluster_id", joined.ClusterId)

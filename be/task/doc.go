@@ -31,7 +31,8 @@
 // returns before the child has. Time and goroutines come from a Runtime, so
 // that a simulation can own both.
 //
-// The end of Run's context means: drain. A txn whose CommitTxn was sent is
+// Finish means: commit what is held, and end. The end of Run's context means:
+// end soon. A txn whose CommitTxn was sent is
 // asked for until its locks end, or without locks for ten seconds; everything
 // else is released, and the source closed. That is how a task is cancelled, how
 // a process ends, and what the executor does when it hears no frontend any more.

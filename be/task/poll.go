@@ -96,7 +96,7 @@ func (t *Task) linger() time.Duration {
 // gathersOn decides after fetch f whether to make another.
 func (t *Task) gathersOn(b *batch, f source.Fetch, now time.Time) bool {
 	switch {
-	case f.End || b.records >= t.rows || b.bytes >= t.maxBytes() || t.scattered(b) || b.runs() > maxRuns:
+	case f.End || t.finishes() || b.records >= t.rows || b.bytes >= t.maxBytes() || t.scattered(b) || b.runs() > maxRuns:
 		return false
 	case !b.large() && now.Before(b.acquired.Add(t.linger())):
 		return true

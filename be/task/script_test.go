@@ -25,7 +25,7 @@ import (
 // what a script says, in virtual time, and prints what the loop does. Files
 // named trap_NN are about the traps of share-groups.md, section 8.
 //
-//	run mode=share lock=30s interval=10s linger=20ms rows=1000 bytes=1000000 partitions=1 until=5s
+//	run mode=share lock=30s interval=10s linger=20ms rows=1000 bytes=1000000 partitions=1 until=5s finish=1s
 //	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 unproven=8 err=... lock=2s
 //	fetch 0:1-9 expired=1-3 more=1 stuck=1:lost           in mode=classic, which has no locks; it stays stuck
 //	write 2s | write error ...        the next write's time, or its failure
@@ -134,6 +134,10 @@ func play(t *testing.T, d *datadriven.TestData) string {
 		Blame:        blame,
 		Hooks:        task.Hooks{AfterCommit: func(label string) { w.say("hook after commit of %s", label) }},
 	})
+	if s := args["finish"]; s != "" {
+		told := time.AfterFunc(w.duration(s)+3*time.Millisecond, tk.Finish)
+		defer told.Stop()
+	}
 	// Two timers of one instant fire in any order, so the end is at an odd time.
 	ctx, cancel := context.WithTimeout(t.Context(), w.duration(args["until"])+7*time.Millisecond)
 	defer cancel()

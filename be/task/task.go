@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"shoal/be/source"
@@ -124,6 +125,9 @@ type Task struct {
 	cfg    Config
 	rt     Runtime
 	status status
+	// finish closes finishing, once.
+	finish    func()
+	finishing chan struct{}
 	// lock is what the time limits of a txn are made of: how long a lock lasts
 	// by the last fetch, or as the job has it before the first. In classic
 	// mode, which has no locks, it is the task's time-out.
@@ -140,13 +144,16 @@ type Task struct {
 // not be by others.
 func New(cfg Config) *Task {
 	cfg.Logger = cfg.Logger.With("job_id", cfg.Spec.JobId, "task_id", cfg.Spec.TaskId, "epoch", cfg.Spec.Epoch)
+	finishing := make(chan struct{})
 	t := &Task{
-		cfg:    cfg,
-		rt:     cfg.Runtime,
-		lock:   time.Duration(cfg.Spec.LockDurationMs) * time.Millisecond,
-		number: cfg.Spec.LastNumber,
-		rows:   int(cfg.Spec.Load.MaxBatchRows),
-		fetch:  firstFetch,
+		cfg:       cfg,
+		rt:        cfg.Runtime,
+		finish:    sync.OnceFunc(func() { close(finishing) }),
+		finishing: finishing,
+		lock:      time.Duration(cfg.Spec.LockDurationMs) * time.Millisecond,
+		number:    cfg.Spec.LastNumber,
+		rows:      int(cfg.Spec.Load.MaxBatchRows),
+		fetch:     firstFetch,
 	}
 	if t.classic() {
 		t.lock, t.fetch = timeout(cfg.Spec.Load), mostFetch
@@ -166,7 +173,22 @@ func timeout(load *typesv1.RoutineLoad) time.Duration {
 	return max(10*time.Duration(load.MaxBatchIntervalS)*time.Second, time.Minute)
 }
 
-// Run loads until ctx ends or nothing will come any more (it then returns nil),
+// Finish has Run return once what is held is settled and acknowledged. Nothing is
+// polled any more, and nothing released that can be committed. Any goroutine may
+// call it, more than once.
+func (t *Task) Finish() { t.finish() }
+
+// finishes tells whether Finish was called.
+func (t *Task) finishes() bool {
+	select {
+	case <-t.finishing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Run loads until ctx ends, Finish was called or nothing will come any more (it then returns nil),
 // or until the frontend ended the epoch (*Ended). The source is closed when it returns.
 func (t *Task) Run(ctx context.Context) error {
 	defer t.close(ctx)
@@ -188,7 +210,7 @@ func (t *Task) Run(ctx context.Context) error {
 		case ctx.Err() == nil:
 			t.cfg.Logger.Warn("txn given up", "cause", err, "pause", pause)
 			t.status.phase(backendv1.TaskStatus_PHASE_BACKING_OFF)
-			t.rt.Wait(ctx, nil, t.rt.Now().Add(pause))
+			t.rt.Wait(ctx, t.finishing, t.rt.Now().Add(pause))
 			pause = min(2*pause, backOffMost)
 		}
 	}
@@ -198,7 +220,7 @@ func (t *Task) Run(ctx context.Context) error {
 // ready waits until something can be written: what is fetched in vain costs a
 // delivery. It tells whether to go on.
 func (t *Task) ready(ctx context.Context) bool {
-	for pause := retryFirst; ctx.Err() == nil; pause = min(2*pause, retryMost) {
+	for pause := retryFirst; ctx.Err() == nil && !t.finishes(); pause = min(2*pause, retryMost) {
 		err := t.cfg.Writer.Ready()
 		if err == nil {
 			if pause > retryFirst {
@@ -208,7 +230,7 @@ func (t *Task) ready(ctx context.Context) bool {
 		}
 		t.status.phase(backendv1.TaskStatus_PHASE_BACKING_OFF)
 		t.trouble(backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, err)
-		t.rt.Wait(ctx, nil, t.rt.Now().Add(pause))
+		t.rt.Wait(ctx, t.finishing, t.rt.Now().Add(pause))
 	}
 	return false
 }

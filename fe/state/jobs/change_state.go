@@ -66,7 +66,7 @@ func resumed(job *raftlogv1.Job, automatic bool, atMs int64, nextID func() uint6
 	job.ReasonCode, job.Reason, job.PausedMs = 0, "", 0
 	job.WindowRows, job.WindowErrors, job.ErrorsAfterResume = 0, 0, 0
 	job.Tasks = eachTask(job.Tasks, func(t *raftlogv1.Task) {
-		t.BackendId, t.Epoch = 0, nextID()
+		t.BackendId, t.DrainingMs, t.Epoch = 0, 0, nextID()
 	})
 	return job
 }
@@ -77,7 +77,7 @@ func paused(job *raftlogv1.Job, code int32, reason string, atMs int64) *raftlogv
 	job = cow.Copy(job)
 	job.State = raftlogv1.JobState_JOB_STATE_PAUSED
 	job.ReasonCode, job.Reason, job.PausedMs = code, reason, atMs
-	job.Tasks = eachTask(job.Tasks, func(t *raftlogv1.Task) { t.BackendId = 0 })
+	job.Tasks = eachTask(job.Tasks, func(t *raftlogv1.Task) { t.BackendId, t.DrainingMs = 0, 0 })
 	return job
 }
 

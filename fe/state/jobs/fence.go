@@ -7,6 +7,6 @@ import raftlogv1 "shoal/proto/raftlog/v1"
 // again.
 func (j *Jobs) Fence(concerns func(*raftlogv1.Job) bool, nextID func() uint64) {
 	j.each(concerns, func(job *raftlogv1.Job) {
-		job.Tasks = eachTask(job.Tasks, func(t *raftlogv1.Task) { t.BackendId, t.Epoch = 0, nextID() })
+		job.Tasks = eachTask(job.Tasks, func(t *raftlogv1.Task) { t.BackendId, t.DrainingMs, t.Epoch = 0, 0, nextID() })
 	})
 }

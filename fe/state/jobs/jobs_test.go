@@ -311,3 +311,37 @@ func TestStartOnce(t *testing.T) {
 		t.Errorf("second Start = %v, want ErrStarted", err)
 	}
 }
+
+// TestDrain: a task that drains keeps its epoch and place, since its first
+// command, until it is placed anew or taken off.
+func TestDrain(t *testing.T) {
+	f := newFixture()
+	id := f.create(t, "j", 2)
+	a, b := f.ByID(id).Tasks[0], f.ByID(id).Tasks[1]
+	for _, at := range []int64{5000, 6000} {
+		if err := f.Schedule(&raftlogv1.ScheduleTasks{JobId: id, DrainTaskIds: []uint64{a.Id}}, at, f.nextID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := f.ByID(id).Tasks
+	if got[0].DrainingMs != 5000 || got[0].Epoch != a.Epoch || got[0].BackendId != a.BackendId || got[1] != b || a.DrainingMs != 0 {
+		t.Errorf("tasks = %v", got)
+	}
+	both := &raftlogv1.ScheduleTasks{JobId: id, DrainTaskIds: []uint64{b.Id}, RemoveTaskIds: []uint64{b.Id}}
+	if err := f.Schedule(both, 1, f.nextID); !errors.Is(err, jobs.ErrNoTask) {
+		t.Errorf("a task drained and removed: %v", err)
+	}
+	for name, leave := range map[string]func(){
+		"placed": func() {
+			f.Schedule(&raftlogv1.ScheduleTasks{JobId: id, Assignments: []*raftlogv1.TaskAssignment{{TaskId: a.Id, BackendId: 8}}}, 7000, f.nextID)
+		},
+		"paused": func() { f.ChangeState(&raftlogv1.ChangeJobState{JobId: id, To: pausedState}, 7000, f.nextID) },
+		"fenced": func() { f.Fence(func(*raftlogv1.Job) bool { return true }, f.nextID) },
+	} {
+		f.ChangeState(&raftlogv1.ChangeJobState{JobId: id, To: needSchedule}, 1, f.nextID)
+		f.Schedule(&raftlogv1.ScheduleTasks{JobId: id, DrainTaskIds: []uint64{a.Id}}, 5000, f.nextID)
+		if leave(); f.ByID(id).Tasks[0].DrainingMs != 0 {
+			t.Errorf("%s: still draining", name)
+		}
+	}
+}

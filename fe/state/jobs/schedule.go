@@ -8,9 +8,11 @@ import (
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
-// Schedule makes, places and removes tasks; each one that is named gets a new
-// epoch from nextID, and new ones their id. What a task reads is replaced by
-// what the command says; what it repairs stays for as long as it is. A job that waits for tasks and has one becomes RUNNING.
+// Schedule makes, places, drains and removes tasks; each one that is placed gets
+// a new epoch from nextID, and new ones their id. What a task reads is replaced
+// by what the command says; what it repairs stays for as long as it is. One that
+// drains stays as it is until then. A job that waits for tasks and has one
+// becomes RUNNING.
 func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() uint64) error {
 	job, err := j.live(c.JobId, raftlogv1.JobState_JOB_STATE_RUNNING)
 	if err != nil {
@@ -44,8 +46,14 @@ func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() ui
 			tasks = append(tasks, task)
 		}
 		task.Epoch = nextID()
-		task.BackendId, task.MemberId, task.AssignedMs = a.BackendId, a.MemberId, atMs
+		task.BackendId, task.MemberId, task.AssignedMs, task.DrainingMs = a.BackendId, a.MemberId, atMs, 0
 		task.TopicId, task.Partitions = a.TopicId, a.Partitions
+	}
+	for i, task := range tasks {
+		if slices.Contains(c.DrainTaskIds, task.Id) && task.DrainingMs == 0 {
+			tasks[i] = cow.Copy(task)
+			tasks[i].DrainingMs = atMs
+		}
 	}
 	job.Tasks = tasks
 	if len(tasks) > 0 {
@@ -57,7 +65,7 @@ func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() ui
 
 // checkTasks wants every task id to be one of the job's, named once.
 func checkTasks(job *raftlogv1.Job, c *raftlogv1.ScheduleTasks) error {
-	named := slices.Clone(c.RemoveTaskIds)
+	named := slices.Concat(c.RemoveTaskIds, c.DrainTaskIds)
 	for _, a := range c.Assignments {
 		if a.TaskId != 0 {
 			named = append(named, a.TaskId)
