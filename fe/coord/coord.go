@@ -2,7 +2,8 @@
 // answered.
 //
 // A SELECT in MySQL's spelling is rewritten for DuckDB, its tables are resolved
-// to the rowsets of one version of the state, and a live backend runs it; what
+// to the rowsets of one version of the state, which it leases (fe/lease) until it
+// ends, and a live backend runs it; what
 // names no table with files (constants, information_schema) is answered here,
 // so that it works without any backend. Rows pass through as they come, and a
 // client that does not read holds the backend back.
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"shoal/fe/errno"
+	"shoal/fe/lease"
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
@@ -43,6 +45,7 @@ type Topics interface {
 // Config is what a Coordinator needs.
 type Config struct {
 	Store     Store
+	Leases    *lease.Leases // of the versions that queries read
 	Backends  Backends
 	Engine    *engine.Engine // for queries that need no backend
 	Processes *session.Processes
@@ -64,6 +67,7 @@ func (c *Coordinator) Query(ctx context.Context, s *session.Session, text string
 	if err != nil {
 		return err
 	}
+	defer p.release()
 	if err := c.readTopic(ctx, s, p); err != nil {
 		return err
 	}
@@ -76,6 +80,7 @@ func (c *Coordinator) Explain(ctx context.Context, s *session.Session, text stri
 	if err != nil {
 		return err
 	}
+	defer p.release()
 	p.request.Explain = true
 	return c.run(ctx, p, w)
 }
@@ -86,6 +91,7 @@ func (c *Coordinator) Describe(ctx context.Context, s *session.Session, text str
 	if err != nil {
 		return nil, err
 	}
+	defer p.release()
 	p.request.Describe = true
 	var d result.Description
 	err = c.run(ctx, p, &d)

@@ -32,13 +32,15 @@ type plan struct {
 	request      *backendv1.QueryRequest
 	local        []engine.Table // the same tables, when no backend is needed
 	needsBackend bool
+	release      func()          // gives back the lease of the version
 	jobs         [][]result.Cell // of information_schema, if the query asks
 	topic        *rewrite.Topic  // kafka(…), if the query has it
 	// What to say if the engine cannot parse the query, nil if it should.
 	syntax error
 }
 
-// plan rewrites a query and resolves its tables at one version of the state.
+// plan rewrites a query and resolves its tables at one version of the state. The
+// caller releases it.
 func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 	zone := timeZone(s)
 	text, topic, err := rewrite.TakeTopic(text)
@@ -57,6 +59,7 @@ func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 		p.jobs = c.cfg.RoutineLoads(s) // before the state is held, which it reads by itself
 	}
 	c.cfg.Store.View(func(st *state.State) {
+		p.release = c.cfg.Leases.Hold(st)
 		for _, name := range rewritten.Tables {
 			if err = c.resolve(st, s, p, name); err != nil {
 				return
@@ -64,6 +67,7 @@ func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 		}
 	})
 	if err != nil {
+		p.release()
 		return nil, err
 	}
 	return p, nil

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"shoal/fe/kafka"
+	"shoal/fe/lease"
 	"shoal/fe/state"
 	"shoal/fe/state/cow"
 	"shoal/fe/state/jobs"
@@ -58,6 +59,7 @@ type Backends interface {
 // Config is what an Outbox needs.
 type Config struct {
 	Store    Store
+	Leases   *lease.Leases // of the versions whose files are delivered
 	Backends Backends
 	Open     kafka.Open
 	Logger   *slog.Logger
@@ -121,6 +123,7 @@ func (o *Outbox) Run(ctx context.Context) {
 type delivery struct {
 	job     *raftlogv1.Job
 	rowsets []*raftlogv1.ErrorRowset
+	release func() // of the lease
 }
 
 // due is what is to be delivered now; its jobs are busy from then on.
@@ -142,7 +145,7 @@ func (o *Outbox) due(now time.Time) (out []delivery) {
 			}
 			if !p.busy && !now.Before(p.next) {
 				p.busy = true
-				out = append(out, delivery{job, batch(due, p.trouble != "")})
+				out = append(out, delivery{job, batch(due, p.trouble != ""), o.cfg.Leases.Hold(st)})
 			}
 		}
 	})
@@ -168,6 +171,7 @@ func batch(due []*raftlogv1.ErrorRowset, careful bool) []*raftlogv1.ErrorRowset 
 
 // deliver makes one delivery and moves the position.
 func (o *Outbox) deliver(ctx context.Context, d delivery) {
+	defer d.release()
 	err := o.try(ctx, d)
 	if err != nil && ctx.Err() == nil {
 		o.cfg.Logger.Warn("dead letters were not delivered; will try again", "job_id", d.job.Id, "topic", d.job.Load.DeadLetterTopic, "err", err)

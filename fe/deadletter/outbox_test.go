@@ -18,6 +18,7 @@ import (
 
 	"shoal/fe/deadletter"
 	"shoal/fe/kafka"
+	"shoal/fe/lease"
 	"shoal/fe/state"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -41,6 +42,8 @@ type bench struct {
 	done   sync.WaitGroup
 	job    uint64
 	table  uint64
+
+	leases lease.Leases
 
 	mu        sync.Mutex
 	state     *state.State
@@ -75,6 +78,11 @@ func (b *bench) DeliverDeadLetters(ctx context.Context, req *backendv1.DeliverDe
 	defer b.mu.Unlock()
 	if req.JobName != "d.j" || req.Load.DeadLetterTopic != "dead" || req.Load.CustomProperties["client.id"] != "x" {
 		b.t.Errorf("asked for %v", req)
+	}
+	b.index++
+	b.state.Apply(b.index, &raftlogv1.Command{Body: &raftlogv1.Command_DropFile{DropFile: &raftlogv1.DropFile{}}})
+	if b.leases.Oldest(b.state) >= b.index {
+		b.t.Error("nothing leases the version that the files are of")
 	}
 	b.asked = append(b.asked, strings.Join(req.Paths, " "))
 	return &backendv1.DeliverDeadLettersResponse{Delivered: int64(len(req.Paths))}, b.failure
@@ -112,6 +120,9 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bench)) {
 		test(t, b)
 		b.cancel()
 		b.done.Wait()
+		if oldest := b.leases.Oldest(b.state); oldest != b.state.Applied() {
+			t.Errorf("the lease of version %d was not given back", oldest)
+		}
 	})
 }
 
@@ -119,7 +130,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bench)) {
 func (b *bench) lead() {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	b.cancel = cancel
-	b.outbox = deadletter.New(deadletter.Config{Store: b, Backends: b, Open: kafka.Plain, Logger: slog.New(slog.DiscardHandler)})
+	b.outbox = deadletter.New(deadletter.Config{Store: b, Leases: &b.leases, Backends: b, Open: kafka.Plain, Logger: slog.New(slog.DiscardHandler)})
 	b.done.Go(func() { b.outbox.Run(ctx) })
 }
 

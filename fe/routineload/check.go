@@ -37,11 +37,14 @@ func (m *Manager) CheckLedger(ctx context.Context, s *session.Session, stmt *ast
 		return nil, err
 	}
 	var in ledgercheck.Input
+	var release func()
 	m.cfg.Store.View(func(st *state.State) {
+		release = m.cfg.Leases.Hold(st)
 		if all := st.JobsByName(db.Id, stmt.Job.Name); len(all) > 0 {
 			in = ledgercheck.Take(st, all[len(all)-1].Id)
 		}
 	})
+	defer release()
 	if in.Job == nil {
 		return nil, refuse("There is no job named %s in db %s", stmt.Job.Name, db.Name)
 	}

@@ -25,6 +25,7 @@ import (
 	"shoal/fe/credentials"
 	"shoal/fe/errno"
 	"shoal/fe/kafka"
+	"shoal/fe/lease"
 	"shoal/fe/result"
 	"shoal/fe/seal"
 	"shoal/fe/session"
@@ -151,7 +152,7 @@ func managed(t *testing.T, test func(t *testing.T, b *bench)) {
 		registry := backend.New(b, secrets.Open, log, func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
 			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		pool := kafka.NewPool(log, secrets.Open, kgo.Dialer(b.network.DialContext))
-		b.manager = New(Config{Store: b, Backends: registry, Kafka: pool, Secrets: secrets, Logger: log})
+		b.manager = New(Config{Store: b, Leases: new(lease.Leases), Backends: registry, Kafka: pool, Secrets: secrets, Logger: log})
 		b.session = session.New(1, "root", "h", session.NewGlobals(session.DefaultServer()))
 		b.session.DB = "d"
 		b.cancel = func() {}

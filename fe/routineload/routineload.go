@@ -37,6 +37,7 @@ import (
 	"shoal/fe/deadletter"
 	"shoal/fe/errno"
 	"shoal/fe/kafka"
+	"shoal/fe/lease"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/state/jobs"
@@ -57,6 +58,7 @@ type Config struct {
 	Store    Store
 	Backends *backend.Registry
 	Kafka    *kafka.Pool
+	Leases   *lease.Leases // of the versions whose files are read
 	// Secrets seals what is stored; Kafka opens it by the same keeper.
 	Secrets *credentials.Keeper
 	Logger  *slog.Logger
@@ -94,7 +96,7 @@ func New(cfg Config) *Manager {
 		pinned:  make(map[uint64]verdict.Pinned),
 	}
 	m.auditor = auditor.NewAuditor(cfg.Store, cfg.Backends, cfg.Kafka, m.pinAgain, cfg.Logger)
-	m.letters = deadletter.New(deadletter.Config{Store: cfg.Store, Backends: cfg.Backends, Open: cfg.Kafka.Open, Logger: cfg.Logger})
+	m.letters = deadletter.New(deadletter.Config{Store: cfg.Store, Leases: cfg.Leases, Backends: cfg.Backends, Open: cfg.Kafka.Open, Logger: cfg.Logger})
 	return m
 }
 

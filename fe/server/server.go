@@ -26,6 +26,7 @@ import (
 	"shoal/fe/credentials"
 	"shoal/fe/download"
 	"shoal/fe/kafka"
+	"shoal/fe/lease"
 	"shoal/fe/preview"
 	"shoal/fe/raftstore"
 	"shoal/fe/routineload"
@@ -73,6 +74,7 @@ type Server struct {
 	cfg       Config
 	identity  self
 	store     *store
+	leases    lease.Leases
 	secrets   *credentials.Keeper
 	registry  *backend.Registry
 	jobs      *routineload.Manager
@@ -111,11 +113,11 @@ func (s *Server) assemble() {
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
 	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS)...)
 	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
-	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Secrets: s.secrets, Logger: s.cfg.Logger})
+	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Leases: &s.leases, Secrets: s.secrets, Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)
 	s.nodes = &nodes{store: s.store, registry: s.registry, id: s.identity.FrontendID, started: started}
 	queries := coord.New(coord.Config{
-		Store: s.store, Backends: s.registry, Processes: s.processes, RoutineLoads: s.jobs.Rows, Version: told.Version,
+		Store: s.store, Leases: &s.leases, Backends: s.registry, Processes: s.processes, RoutineLoads: s.jobs.Rows, Version: told.Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
 		Topics: &preview.Reader{Kafka: brokers, Secrets: s.secrets, Backends: s.registry},
 	})

@@ -13,6 +13,7 @@ import (
 	"shoal/fe/coord"
 	"shoal/fe/credentials"
 	"shoal/fe/download"
+	"shoal/fe/lease"
 	"shoal/fe/loaddef"
 	"shoal/fe/result"
 	"shoal/fe/seal"
@@ -48,8 +49,16 @@ func newFrontend(t testing.TB) *frontend {
 		globals:   session.NewGlobals(session.DefaultServer()),
 	}
 	f.store.apply(t, &raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{Bootstrap: &raftlogv1.Bootstrap{ClusterId: "c1", Warehouse: "file:///w"}}})
+	var leases lease.Leases
+	t.Cleanup(func() {
+		f.store.View(func(st *state.State) {
+			if oldest := leases.Oldest(st); oldest != st.Applied() {
+				t.Errorf("a query of version %d did not give back its lease", oldest)
+			}
+		})
+	})
 	queries := coord.New(coord.Config{
-		Store: f.store, Backends: f.backend, Processes: f.processes, RoutineLoads: f.jobs.Rows, Version: f.globals.Server().Version,
+		Store: f.store, Leases: &leases, Backends: f.backend, Processes: f.processes, RoutineLoads: f.jobs.Rows, Version: f.globals.Server().Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}),
 		Topics: oneTopic{},
 	})

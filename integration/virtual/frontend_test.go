@@ -14,6 +14,7 @@ import (
 	feregistry "shoal/fe/backend"
 	"shoal/fe/credentials"
 	"shoal/fe/kafka"
+	"shoal/fe/lease"
 	"shoal/fe/raftstore"
 	"shoal/fe/routineload"
 	"shoal/fe/rpc"
@@ -61,7 +62,7 @@ func (w *world) startFrontend() *frontend {
 	}
 	f := &frontend{w: w, store: store, brokers: kafka.NewPool(w.log, secrets.Open, kgo.Dialer(host.dial)), server: grpc.NewServer()}
 	f.registry = feregistry.New(store, secrets.Open, w.log, host.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	f.jobs = routineload.New(routineload.Config{Store: store, Backends: f.registry, Kafka: f.brokers, Secrets: secrets, Logger: w.log})
+	f.jobs = routineload.New(routineload.Config{Store: store, Leases: new(lease.Leases), Backends: f.registry, Kafka: f.brokers, Secrets: secrets, Logger: w.log})
 	f.stmts = stmt.New(stmt.Config{Store: store, RoutineLoads: f.jobs, Processes: session.NewProcesses(), Started: time.Now()})
 	f.session = session.New(1, "root", "client", session.NewGlobals(session.DefaultServer()))
 	txns := txn.New(store)
