@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal/fe/kafka"
 	"shoal/fe/loaddef"
@@ -65,6 +66,32 @@ func TestResumeAt(t *testing.T) {
 		starts, err := resumeAt(topic, logs, tt.ledgers)
 		if got := fmt.Sprint(starts); err == nil && got != tt.want || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: %v, %v; want %s", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// A job that leaders with other clocks paused and resumed does not wait until
+// this clock has come to theirs.
+func TestResumableByAnotherClock(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	for _, tt := range []struct {
+		paused, resumed int64
+		tries           int32
+		want            bool
+	}{
+		{paused: 999_000, want: true},
+		{paused: 999_000, resumed: 990_000, tries: 1, want: false},
+		{paused: 999_000, resumed: 900_000, tries: 1, want: true},
+		{paused: 9_000_000, want: true},
+		{paused: 9_000_000, resumed: 8_990_000, tries: 3, want: true},
+		{paused: 999_000, resumed: 9_000_000, tries: 1, want: true},
+	} {
+		job := &raftlogv1.Job{
+			State: raftlogv1.JobState_JOB_STATE_PAUSED, ReasonCode: 101,
+			PausedMs: tt.paused, AutoResumedMs: tt.resumed, AutoResumes: tt.tries,
+		}
+		if got := resumable(job, now); got != tt.want {
+			t.Errorf("paused at %d, resumed %d times, at %d: resumable = %v", tt.paused, tt.tries, tt.resumed, got)
 		}
 	}
 }

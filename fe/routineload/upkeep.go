@@ -110,10 +110,13 @@ func (m *Manager) deleteGroup(ctx context.Context, job *raftlogv1.Job) bool {
 	return true
 }
 
-// resumable tells whether a job is to be resumed without a person now.
+// resumable tells whether a job is to be resumed without a person now. One that
+// was paused or resumed in a time to come was so by another clock, which says
+// nothing of how long to wait.
 func resumable(job *raftlogv1.Job, now time.Time) bool {
 	at, ok := jobs.ResumesAt(job)
-	return ok && now.UnixMilli() >= at
+	ms := now.UnixMilli()
+	return ok && (ms >= at || ms < max(job.PausedMs, job.AutoResumedMs))
 }
 
 // resumeAlone resumes a job by itself, if it fits its table and its brokers

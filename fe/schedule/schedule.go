@@ -238,7 +238,7 @@ func boolOrder(a, b bool) int {
 
 // keeps tells whether a task stays where it is, and takes its slot there.
 func (p *planner) keeps(task *raftlogv1.Task) bool {
-	if p.in.Ended[Ref{task.Id, task.Epoch}] && p.in.NowMs-task.AssignedMs >= restartMs {
+	if p.in.Ended[Ref{task.Id, task.Epoch}] && !p.fresh(task) {
 		return false
 	}
 	i := slices.IndexFunc(p.in.Backends, func(b Backend) bool { return b.ID == task.BackendId })
@@ -247,6 +247,13 @@ func (p *planner) keeps(task *raftlogv1.Task) bool {
 	}
 	p.free[task.BackendId]--
 	return true
+}
+
+// fresh tells whether a task has its epoch only since a moment ago. One that has
+// it since a time to come was assigned by another clock.
+func (p *planner) fresh(task *raftlogv1.Task) bool {
+	age := p.in.NowMs - task.AssignedMs
+	return age >= 0 && age < restartMs
 }
 
 // Limit is the number of tasks that a job should have when there are slots.

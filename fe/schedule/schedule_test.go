@@ -139,6 +139,7 @@ func TestMake(t *testing.T) {
 		{"ended by itself", []schedule.Job{job(1, running, 2, 1, 1, 1)}, live(16, 1), map[schedule.Ref]bool{{TaskID: 101, Epoch: 1}: true}, 10_000, "101@b1 leave m1"},
 		{"ended at an older epoch", []schedule.Job{job(1, running, 2, 1, 1, 1)}, live(16, 1), map[schedule.Ref]bool{{TaskID: 101, Epoch: 0}: true}, 10_000, ""},
 		{"ended at once: not again at once", []schedule.Job{fresh}, live(16, 1), map[schedule.Ref]bool{{TaskID: 101, Epoch: 1}: true}, 10_000, ""},
+		{"ended, and assigned by a clock that was ahead", []schedule.Job{fresh}, live(16, 1), map[schedule.Ref]bool{{TaskID: 101, Epoch: 1}: true}, 8_000, "101@b1 leave m1"},
 		{"drained: fewer slots than tasks", []schedule.Job{job(1, running, 2, 1, 1, 1)}, append(live(0, 1), live(16, 2)...), nil, 0, "101@b2 102@b2 leave m1,m2"},
 		{"too many tasks: waiting ones go first", []schedule.Job{job(1, running, 2, 1, 0, 1, 1, 1)}, live(16, 1), nil, 0, "-104 -101"},
 		{"database gone", []schedule.Job{gone(job(1, running, 2, 1, 1), true, true)}, live(16, 1), nil, 0, "j1→JOB_STATE_CANCELLED(5)"},
