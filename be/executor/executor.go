@@ -79,6 +79,16 @@ type run struct {
 	cancel context.CancelFunc
 	repair bool
 	done   bool
+	// finishes: it was told to, perhaps before there was a task to tell.
+	finishes bool
+}
+
+// finish has the task finish, at once or once it is started.
+func (r *run) finish() {
+	r.finishes = true
+	if r.task != nil {
+		r.task.Finish()
+	}
 }
 
 // Executor runs tasks. Its methods are safe for concurrent use.
@@ -127,7 +137,7 @@ func (e *Executor) drainAll() {
 	defer e.mu.Unlock()
 	e.draining = true
 	for _, r := range e.runs {
-		r.task.Finish()
+		r.finish()
 	}
 }
 
@@ -164,6 +174,9 @@ func (e *Executor) Submit(leader *backendv1.Leadership, spec *backendv1.TaskSpec
 		return fmt.Errorf("task %d of job %d: %w", spec.TaskId, spec.JobId, err)
 	}
 	r.task = task
+	if r.finishes {
+		task.Finish()
+	}
 	e.cancelOlderLocked(ref)
 	go e.run(ctx, ref, r)
 	return nil
@@ -277,7 +290,7 @@ func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.Tas
 		case r == nil:
 			lacking = append(lacking, w)
 		case w.Drain:
-			r.task.Finish()
+			r.finish()
 		}
 	}
 	for ref, r := range e.runs {

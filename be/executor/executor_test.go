@@ -295,6 +295,41 @@ func TestSlowStart(t *testing.T) {
 	})
 }
 
+// A task that is told to finish while it is being started does so then.
+func TestFinishWhileStarting(t *testing.T) {
+	for name, tell := range map[string]func(*bench) error{
+		"by a heartbeat": func(b *bench) error {
+			_, _, err := b.Heartbeat(term(1), []*backendv1.TaskRef{{TaskId: 7, Epoch: 1, Drain: true}})
+			return err
+		},
+		"by the end of the backend": func(b *bench) error { return b.Drain(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, b *bench) {
+				b.start = func() error { time.Sleep(2 * time.Second); return nil }
+				submitted := make(chan error, 1)
+				go func() { submitted <- b.Submit(term(1), spec(7, 1)) }()
+				time.Sleep(time.Second)
+				if err := tell(b); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-submitted; err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				select {
+				case <-b.tasks[0].finished:
+				default:
+					t.Error("the task was not told to finish")
+				}
+				if b.tasks[0].cancelled {
+					t.Error("the task was cancelled")
+				}
+			})
+		})
+	}
+}
+
 // Repair tasks neither wait for the others' slots nor take them.
 func TestRepairSlot(t *testing.T) {
 	repair := func(id uint64) *backendv1.TaskSpec {
