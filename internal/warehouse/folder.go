@@ -68,10 +68,13 @@ func (root folder) tryWrite(_ context.Context, size int) error {
 // a millisecond and more on a busy disk, of some ten that a txn takes.
 func (root folder) create(rel string) (File, error) {
 	path := root.path(rel)
-	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("folder of rowset %s: %w", rel, err)
+	f, err := createIn(path)
+	for tries := 0; errors.Is(err, fs.ErrNotExist) && tries < folderTries; tries++ {
+		if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("folder of rowset %s: %w", rel, err)
+		}
+		f, err = createIn(path)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%w: %s", ErrExists, rel)
 	}
@@ -88,6 +91,14 @@ func (root folder) create(rel string) (File, error) {
 		named <- syncPaths(filepath.Dir(path), string(root))
 	}()
 	return &inPlace{rel: rel, path: path, named: named}, nil
+}
+
+// folderTries is how often a folder is made for a file: it may go at any time,
+// with the last one that was in it.
+const folderTries = 10
+
+func createIn(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 }
 
 // inPlace is a file that is written where it stays.

@@ -4,7 +4,8 @@
 // A file is written once under a name that never comes again, made durable by
 // Commit, and from then on only read. What makes a file part of a table is that
 // the replicated state names it, so one that was written for nothing is seen by
-// nobody and only takes up room; nothing removes it yet. A name that is taken is
+// nobody and only takes up room, until the leading frontend removes it
+// (fe/removal). A name that is taken is
 // refused, never overwritten: it may stand in a CommitTxn that is still on its
 // way.
 //
@@ -60,6 +61,10 @@ type store interface {
 	tryWrite(ctx context.Context, size int) error
 	create(rel string) (File, error)
 	fetch(ctx context.Context, rels []string) (Files, error)
+	list(ctx context.Context, each func([]Found) error) error
+	listUploads(ctx context.Context, each func([]Upload) error) error
+	// remove has nothing to say of a file that is not there.
+	remove(ctx context.Context, rel string) error
 	close()
 }
 
