@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"google.golang.org/grpc/test/bufconn"
 
 	"shoal/fe/raftstore"
@@ -54,7 +53,12 @@ type member struct {
 
 func (n *network) start(t *testing.T, dir, id string) *member {
 	t.Helper()
-	s, err := raftstore.Open(raftstore.Config{Dir: dir, ID: id, Listener: n.listen(id + ":9010"), Advertise: id + ":9010",
+	return n.startAt(t, dir, id, id+":9010")
+}
+
+func (n *network) startAt(t *testing.T, dir, id, addr string) *member {
+	t.Helper()
+	s, err := raftstore.Open(raftstore.Config{Dir: dir, ID: id, Listener: n.listen(addr), Advertise: addr,
 		Dial: n.dial, Bootstrap: id == "fe1", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +123,7 @@ func TestLeaderChanges(t *testing.T) {
 		a, b, c := network.start(t, dirs["fe1"], "fe1"), network.start(t, dirs["fe2"], "fe2"), network.start(t, dirs["fe3"], "fe3")
 		propose(t, a.Store, bootstrap())
 		for _, id := range []string{"fe2", "fe3"} {
-			if err := raftstore.SetVoter(a.Store, t.Context(), raft.ServerID(id), raft.ServerAddress(id+":9010")); err != nil {
+			if err := a.PutServer(t.Context(), raftstore.Server{ID: id, Addr: id + ":9010", Voter: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -176,7 +180,7 @@ func TestFateIsUnknown(t *testing.T) {
 		network := &network{listeners: map[string]*bufconn.Listener{}}
 		a, b := network.start(t, t.TempDir(), "fe1"), network.start(t, t.TempDir(), "fe2")
 		propose(t, a.Store, bootstrap())
-		if err := raftstore.SetVoter(a.Store, t.Context(), "fe2", "fe2:9010"); err != nil {
+		if err := a.PutServer(t.Context(), raftstore.Server{ID: "fe2", Addr: "fe2:9010", Voter: true}); err != nil {
 			t.Fatal(err)
 		}
 		leader(t, a)

@@ -1,13 +1,6 @@
 package raftstore
 
-import (
-	"errors"
-
-	"github.com/hashicorp/raft"
-)
-
-// SetVoter adds a voter to the cluster.
-var SetVoter = (*Store).setVoter
+import "errors"
 
 // TakeSnapshot makes raft write a snapshot now, and remove its log but for the
 // last entries.
@@ -22,16 +15,6 @@ func (s *Store) FirstIndex() (uint64, error) { return s.log.FirstIndex() }
 
 // BreakLog makes every write of the log fail from now on.
 func (s *Store) BreakLog() error { return s.log.WAL.Close() }
-
-// VoterAddress is the address that the cluster knows of this frontend.
-func (s *Store) VoterAddress() raft.ServerAddress {
-	for _, server := range s.raft.GetConfiguration().Configuration().Servers {
-		if server.ID == s.id {
-			return server.Address
-		}
-	}
-	return ""
-}
 
 // RawApply is raft's own Apply, to compare Propose with.
 func (s *Store) RawApply(data []byte) error { return s.raft.Apply(data, 0).Error() }

@@ -1,10 +1,6 @@
 package raftstore
 
-import (
-	"context"
-
-	"github.com/hashicorp/raft"
-)
+import "context"
 
 // Term is raft's current term here; 0 before the first.
 func (s *Store) Term() uint64 { return s.raft.CurrentTerm() }
@@ -85,28 +81,5 @@ func (s *Store) serve(ctx context.Context, duties func(ctx context.Context, term
 	if err := s.Barrier(ctx); err != nil || s.Term() != term {
 		return nil // the leadership is lost already, as raft is about to say
 	}
-	if err := s.readdress(ctx); err != nil {
-		s.logger.Warn("The cluster keeps this frontend's old raft address", "frontend_id", s.id, "error", err)
-	}
 	return duties(ctx, term)
-}
-
-// readdress tells the cluster where this frontend is reached now. Its own
-// votes don't need it, so a lone voter leads at any address; others do.
-func (s *Store) readdress(ctx context.Context) error {
-	servers := s.raft.GetConfiguration()
-	if err := servers.Error(); err != nil {
-		return err
-	}
-	for _, server := range servers.Configuration().Servers {
-		if server.ID == s.id && server.Address != s.transport.LocalAddr() {
-			return s.setVoter(ctx, s.id, s.transport.LocalAddr())
-		}
-	}
-	return nil
-}
-
-// setVoter makes a frontend a voter, or changes its address.
-func (s *Store) setVoter(ctx context.Context, id raft.ServerID, addr raft.ServerAddress) error {
-	return s.await(ctx, func() error { return s.raft.AddVoter(id, addr, 0, 0).Error() })
 }

@@ -113,6 +113,9 @@ func (s *Store) explain(err error) error {
 		return nil
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
 		id, addr := s.Leader()
+		if id == string(s.id) { // which is giving it to another, or has just lost it
+			id, addr = "", ""
+		}
 		return &NotLeaderError{LeaderID: id, Addr: addr}
 	}
 	return fmt.Errorf("%w: %w", ErrFateUnknown, err)

@@ -7,6 +7,9 @@
 // is durable on a majority and applied here; reads go through View. One voter
 // is a cluster like any other: there is no path around the log.
 //
+// Who is a member is said by PutServer and RemoveServer (fe/membership does); a
+// frontend is known by its id, and an address is only where it is looked for.
+//
 // What the leader has to do runs in RunLeader, under a context that lives as
 // long as the leadership; it watches the state by Changed or Wait. Apply never
 // calls anybody.
@@ -34,13 +37,16 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 
 	"shoal/fe/state"
+	"shoal/internal/nodetls"
 )
 
 const (
-	// electionTimeout is how long voters wait for a leader before they stand.
+	// electionTimeout is how long voters wait for a leader before they stand, at
+	// most twice as long. docs/decisions/raft.md says why so long.
 	electionTimeout = time.Second
-	// loneTimeout is the same where nobody else can lead.
-	loneTimeout = electionTimeout / 2
+	// leaseTimeout is how long a leader goes on that hears of no majority: a
+	// moment less than those wait who would elect another.
+	leaseTimeout = electionTimeout - time.Millisecond
 	// maxBatch is how many proposals share an fsync at most.
 	maxBatch = 256
 	// snapshotInterval is how often it is looked whether a snapshot is due.
@@ -65,21 +71,30 @@ type Config struct {
 	Advertise string
 	// Dial connects to another frontend, optional: without it by TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// TLS is what connections show and accept, nil for connections in clear.
+	TLS *nodetls.Credentials
 	// Bootstrap makes an empty folder a cluster of one voter. An empty folder
 	// without it waits to be added to a cluster.
 	Bootstrap bool
-	Logger    *slog.Logger
+	// Begun says that the folder has held a log. An empty one is then refused:
+	// what ID once promised to the others is lost.
+	Begun  bool
+	Logger *slog.Logger
 }
 
-// ErrInUse says that another process works in the folder.
-var ErrInUse = errors.New("folder is in use by another process")
+var (
+	// ErrInUse says that another process works in the folder.
+	ErrInUse = errors.New("folder is in use by another process")
+	// ErrLogLost says that the log of a frontend is gone that had one.
+	ErrLogLost = errors.New("the log is gone, and with it what this frontend promised to the others")
+)
 
 // A Store is this frontend's share in the agreement.
 type Store struct {
 	id        raft.ServerID
 	fsm       *fsm
 	raft      *raft.Raft
-	transport *raft.NetworkTransport
+	transport transport
 	log       *strictLog
 	meta      metadb.BoltMetaDB // of log, which leaves closing it to us
 	lock      *flock.Flock
@@ -127,6 +142,14 @@ func (s *Store) open(cfg Config) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Begun {
+		switch exists, err := raft.HasExistingState(s.log, s.log, snapshots); {
+		case err != nil:
+			return err
+		case !exists:
+			return ErrLogLost
+		}
+	}
 	conf := raftConfig(cfg)
 	if cfg.Bootstrap {
 		first := raft.Configuration{Servers: []raft.Server{{ID: s.id, Address: s.transport.LocalAddr()}}}
@@ -146,7 +169,7 @@ func raftConfig(cfg Config) *raft.Config {
 	conf.LocalID = raft.ServerID(cfg.ID)
 	conf.Logger = hclogger(cfg.Logger)
 	conf.HeartbeatTimeout, conf.ElectionTimeout = electionTimeout, electionTimeout
-	conf.LeaderLeaseTimeout = loneTimeout
+	conf.LeaderLeaseTimeout = leaseTimeout
 	conf.MaxAppendEntries = maxBatch
 	conf.SnapshotInterval = snapshotInterval
 	conf.NoLegacyTelemetry = true
@@ -154,7 +177,8 @@ func raftConfig(cfg Config) *raft.Config {
 }
 
 // hurry lets a lone voter stand for election at once: a timeout that gets
-// shorter ends the wait for a leader. Others wait whether one is there.
+// shorter, by however little, ends the wait for a leader. Others wait whether
+// one is there.
 func (s *Store) hurry() error {
 	servers := s.raft.GetConfiguration()
 	if err := servers.Error(); err != nil {
@@ -164,7 +188,7 @@ func (s *Store) hurry() error {
 		return nil
 	}
 	reload := s.raft.ReloadableConfig()
-	reload.HeartbeatTimeout = loneTimeout
+	reload.HeartbeatTimeout = leaseTimeout
 	return s.raft.ReloadConfig(reload)
 }
 

@@ -233,9 +233,11 @@ func TestAddressChanges(t *testing.T) {
 		led := make(chan uint64, 1)
 		done := make(chan error, 1)
 		go func() {
-			done <- s.RunLeader(ctx, func(_ context.Context, term uint64) error {
+			done <- s.RunLeader(ctx, func(ctx context.Context, term uint64) error {
+				_, addr := s.Leader()
+				err := s.PutServer(ctx, raftstore.Server{ID: "fe1", Addr: addr, Voter: true})
 				led <- term
-				return nil
+				return err
 			})
 		}()
 		select {
@@ -247,8 +249,9 @@ func TestAddressChanges(t *testing.T) {
 			t.Fatal("no leadership at the new address")
 		}
 		id, addr := s.Leader()
-		if id != "fe1" || addr == last || string(s.VoterAddress()) != addr {
-			t.Errorf("leader %s at %s, known to the cluster at %s, last time at %s", id, addr, s.VoterAddress(), last)
+		servers, err := s.Servers()
+		if id != "fe1" || addr == last || err != nil || len(servers) != 1 || servers[0].Addr != addr {
+			t.Errorf("leader %s at %s, known to the cluster as %v (%v), last time at %s", id, addr, servers, err, last)
 		}
 		last = addr
 		cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -17,17 +18,55 @@ import (
 // maxPool is how many idle connections are kept to another frontend.
 const maxPool = 3
 
-func newTransport(cfg Config) *raft.NetworkTransport {
-	stream := &stream{Listener: cfg.Listener, addr: cfg.Listener.Addr(), dial: cfg.Dial, open: map[*conn]bool{}}
+func newTransport(cfg Config) transport {
+	stream := &stream{Listener: cfg.Listener, addr: cfg.Listener.Addr(), dial: cfg.Dial, greeting: greeting{id: cfg.ID, tls: cfg.TLS, logger: cfg.Logger}, open: map[*conn]bool{}}
 	if cfg.Advertise != "" {
 		stream.addr = advertised(cfg.Advertise)
 	}
 	if stream.dial == nil {
 		stream.dial = dialTCP
 	}
-	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return transport{raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: stream, MaxPool: maxPool, Timeout: rpcTimeout, Logger: hclogger(cfg.Logger),
-	})
+	})}
+}
+
+// A transport says whom it means when it dials an address: see greeting.
+type transport struct{ *raft.NetworkTransport }
+
+// AppendEntries implements raft.Transport.
+func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	return t.NetworkTransport.AppendEntries(id, addressOf(id, target), args, resp)
+}
+
+// AppendEntriesPipeline implements raft.Transport.
+func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	return t.NetworkTransport.AppendEntriesPipeline(id, addressOf(id, target))
+}
+
+// RequestVote implements raft.Transport.
+func (t transport) RequestVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	return t.NetworkTransport.RequestVote(id, addressOf(id, target), args, resp)
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (t transport) RequestPreVote(id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	return t.NetworkTransport.RequestPreVote(id, addressOf(id, target), args, resp)
+}
+
+// InstallSnapshot implements raft.Transport.
+func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	return t.NetworkTransport.InstallSnapshot(id, addressOf(id, target), args, resp, data)
+}
+
+// TimeoutNow implements raft.Transport.
+func (t transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	return t.NetworkTransport.TimeoutNow(id, addressOf(id, target), args, resp)
+}
+
+// addressOf is an address with the id of who is meant there, as Dial takes it.
+func addressOf(id raft.ServerID, addr raft.ServerAddress) raft.ServerAddress {
+	return raft.ServerAddress(id) + "@" + addr
 }
 
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
@@ -38,8 +77,9 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 // open, since raft leaves them, and the goroutines that read them, behind.
 type stream struct {
 	net.Listener
-	addr net.Addr
-	dial func(ctx context.Context, addr string) (net.Conn, error)
+	addr     net.Addr
+	dial     func(ctx context.Context, addr string) (net.Conn, error)
+	greeting greeting
 
 	mu     sync.Mutex
 	open   map[*conn]bool
@@ -60,7 +100,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-func (s *stream) keep(raw net.Conn, err error) (net.Conn, error) {
+func (s *stream) keep(raw net.Conn, err error) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +115,24 @@ func (s *stream) keep(raw net.Conn, err error) (net.Conn, error) {
 }
 
 // Accept takes a connection of another frontend.
-func (s *stream) Accept() (net.Conn, error) { return s.keep(s.Listener.Accept()) }
+func (s *stream) Accept() (net.Conn, error) {
+	c, err := s.keep(s.Listener.Accept())
+	if err != nil {
+		return nil, err
+	}
+	return &greeted{Conn: c, greeting: &s.greeting}, nil
+}
 
-// Dial connects to another frontend.
+// Dial connects to another frontend; addr is an addressOf.
 func (s *stream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout) // raft has no context to offer
 	defer cancel()
-	return s.keep(s.dial(ctx, string(addr)))
+	id, target, _ := strings.Cut(string(addr), "@")
+	c, err := s.keep(s.dial(ctx, target))
+	if err != nil {
+		return nil, err
+	}
+	return s.greeting.hear(ctx, c, id, target)
 }
 
 // Close ends the listener and every connection.

@@ -22,7 +22,7 @@ var packageMap = []row{
 
 	{packages: "fe/errno", may: ""},
 	{packages: "fe/state/...", may: "fe/state/... proto/... internal/offsets sql/types"},
-	{packages: "fe/raftstore", may: "fe/state/... proto/..."},
+	{packages: "fe/raftstore", may: "fe/state/... proto/... internal/nodetls"},
 	{packages: "fe/wire", may: "fe/errno fe/literal fe/result fe/session sql/... internal/textrow"},
 	{packages: "fe/stmt", may: shared + " fe/...", never: "fe/wire fe/server fe/raftstore fe/rpc " + testOnly},
 	{packages: "fe/server", may: shared + " fe/...", never: testOnly},

@@ -85,6 +85,13 @@ func Node(cert *x509.Certificate) bool {
 	return slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 }
 
+// ByNode tells whether the other end of a connection has a node's certificate,
+// and not an operator's or none.
+func ByNode(info credentials.AuthInfo) bool {
+	proved, ok := info.(credentials.TLSInfo)
+	return ok && len(proved.State.PeerCertificates) > 0 && Node(proved.State.PeerCertificates[0])
+}
+
 // current are the files as they are now, or the last that could be used.
 func (c *Credentials) current() *files {
 	c.mu.Lock()

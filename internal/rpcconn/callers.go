@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
@@ -25,10 +24,8 @@ func admit(ctx context.Context, method string) error {
 			return nil
 		}
 	}
-	if caller, ok := peer.FromContext(ctx); ok {
-		if info, ok := caller.AuthInfo.(credentials.TLSInfo); ok && len(info.State.PeerCertificates) > 0 && nodetls.Node(info.State.PeerCertificates[0]) {
-			return nil
-		}
+	if caller, ok := peer.FromContext(ctx); ok && nodetls.ByNode(caller.AuthInfo) {
+		return nil
 	}
 	return status.Errorf(codes.PermissionDenied, "%s is for nodes of the cluster, and the certificate is an operator's", method)
 }
