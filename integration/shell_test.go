@@ -36,6 +36,7 @@ func mustShoal(t *testing.T, args ...string) string {
 // TestAdmin: the admin API's commands and `shoal sql` do what SQL does, and say
 // what a MySQL client would be told.
 func TestAdmin(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	p := cluster.Start(t, "standalone")
 	l := setUp(t, p.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "2"}})
@@ -59,7 +60,7 @@ func TestAdmin(t *testing.T) {
 	if out := run("admin", "tasks"); strings.Count(out, "\n") != 3 {
 		t.Errorf("tasks printed %q, want a header and two tasks", out)
 	}
-	if out := run("admin", "nodes"); !strings.Contains(out, "frontend") || !strings.Contains(out, "backend") {
+	if out := run("admin", "nodes"); !strings.Contains(out, "follower") || !strings.Contains(out, "backend") {
 		t.Errorf("nodes printed %q", out)
 	}
 	run("admin", "pause", "t", "-D", l.database())
@@ -75,6 +76,7 @@ func TestAdmin(t *testing.T) {
 
 // TestHealth: the http port answers once the process serves.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	p := cluster.Start(t, "standalone")
 	resp, err := http.Get("http://" + p.Ready.HTTP + "/health")
 	if err != nil {
@@ -88,6 +90,7 @@ func TestHealth(t *testing.T) {
 
 // TestStartRefusals: a process that cannot or must not start says why.
 func TestStartRefusals(t *testing.T) {
+	t.Parallel()
 	fe := cluster.Start(t, "fe", "--bootstrap")
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,6 +124,7 @@ func TestStartRefusals(t *testing.T) {
 
 // TestDemo: the demo loads, ends cleanly on Ctrl-C, and goes on where it was.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	mysqlAddr := cluster.FreeAddr(t)
 	args := []string{"demo", "--data-dir", t.TempDir(), "--rate", "500", "--kafka-addr", cluster.FreeAddr(t), "--mysql-addr", mysqlAddr,
 		"--http-addr", cluster.FreeAddr(t), "--rpc-addr", cluster.FreeAddr(t), "--raft-addr", cluster.FreeAddr(t)}

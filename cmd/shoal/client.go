@@ -228,7 +228,7 @@ func tasksCommand() *cobra.Command {
 }
 
 func nodesCommand() *cobra.Command {
-	return listCommand("nodes", "List frontends and backends", []string{"ID", "ROLE", "ADDRESS", "ALIVE", "LEADER", "VERSION"},
+	return listCommand("nodes", "List frontends and backends", []string{"ID", "ROLE", "ADDRESS", "ALIVE", "LEADER", "VERSION", "NOTE"},
 		func(cmd *cobra.Command, c adminv1.AdminServiceClient) ([][]string, error) {
 			resp, err := c.ListNodes(cmd.Context(), &adminv1.ListNodesRequest{})
 			if err != nil {
@@ -236,11 +236,14 @@ func nodesCommand() *cobra.Command {
 			}
 			var lines [][]string
 			for _, n := range resp.Nodes {
-				role := "backend"
+				role, note := "backend", n.Trouble
 				if n.Role == adminv1.Node_ROLE_FRONTEND {
-					role = "frontend"
+					role = strings.ToLower(n.FrontendRole)
 				}
-				lines = append(lines, []string{n.Id, role, n.Address, strconv.FormatBool(n.Alive), strconv.FormatBool(n.Leader), n.Version})
+				if n.Decommissioning {
+					note = strings.TrimSpace("decommissioning " + note)
+				}
+				lines = append(lines, []string{n.Id, role, n.Address, strconv.FormatBool(n.Alive), strconv.FormatBool(n.Leader), n.Version, note})
 			}
 			return lines, nil
 		})

@@ -16,38 +16,54 @@ import (
 	backendv1 "shoal/proto/backend/v1"
 )
 
-// runOnBackend has a backend answer and passes its rows on.
-func (c *Coordinator) runOnBackend(ctx context.Context, p *plan, w result.Writer) error {
-	backend, err := c.cfg.Backends.Pick()
-	if err != nil {
-		return errno.Wrap(errno.Unknown, err, "no backend can answer the query: %v", err)
+// tries is how many backends are asked for the same result, one after the other.
+const tries = 3
+
+// runOnBackend has a backend answer and passes its rows on. If that one is gone
+// before it has said anything, another is asked.
+func (c *Coordinator) runOnBackend(ctx context.Context, p *plan, w result.Writer) (err error) {
+	for range tries {
+		backend, none := c.cfg.Backends.Pick()
+		if none != nil {
+			return errno.Wrap(errno.Unknown, none, "no backend can answer the query: %v", none)
+		}
+		pass := passing{w: w}
+		if err = pass.query(ctx, backend, p.request); err == nil {
+			return nil
+		}
+		if pass.cells != nil || status.Code(err) != codes.Unavailable {
+			break
+		}
 	}
+	return fromBackend(ctx, err)
+}
+
+// passing hands a backend's answer on to a Writer.
+type passing struct {
+	w     result.Writer
+	cells [][]byte // nil before the first message
+}
+
+func (p *passing) query(ctx context.Context, backend backendv1.BackendServiceClient, req *backendv1.QueryRequest) error {
 	// The stream must end with this call, whatever ends it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := backend.Query(ctx, p.request)
+	stream, err := backend.Query(ctx, req)
 	if err != nil {
-		return fromBackend(ctx, err)
+		return err
 	}
-	pass := passing{w: w}
 	for {
 		resp, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fromBackend(ctx, err)
+			return err
 		}
-		if err := pass.on(resp); err != nil {
+		if err := p.on(resp); err != nil {
 			return err
 		}
 	}
-}
-
-// passing hands a backend's answer on to a Writer.
-type passing struct {
-	w     result.Writer
-	cells [][]byte
 }
 
 func (p *passing) on(resp *backendv1.QueryResponse) error {

@@ -42,16 +42,11 @@ type plan struct {
 // plan rewrites a query and resolves its tables at one version of the state. The
 // caller releases it.
 func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
-	zone := timeZone(s)
-	text, topic, err := rewrite.TakeTopic(text)
+	text, rewritten, topic, err := c.rewrite(s, text)
 	if err != nil {
 		return nil, fromRewriter(text, err)
 	}
-	rewritten, err := rewrite.Select(text, c.rewriteSession(s, zone))
-	if err != nil {
-		return nil, fromRewriter(text, err)
-	}
-	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: zone}, topic: topic}
+	p := &plan{request: &backendv1.QueryRequest{Sql: rewritten.SQL, TimeZone: timeZone(s)}, topic: topic}
 	if rewritten.Foreign != nil {
 		p.syntax = fromRewriter(text, rewritten.Foreign)
 	}
@@ -71,6 +66,28 @@ func (c *Coordinator) plan(s *session.Session, text string) (*plan, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// rewrite is a query for DuckDB, with what it names. It returns the text without
+// the topic, which an error is about.
+func (c *Coordinator) rewrite(s *session.Session, text string) (string, rewrite.Result, *rewrite.Topic, error) {
+	text, topic, err := rewrite.TakeTopic(text)
+	if err != nil {
+		return text, rewrite.Result{}, nil, err
+	}
+	rewritten, err := rewrite.Select(text, c.rewriteSession(s, timeZone(s)))
+	return text, rewritten, topic, err
+}
+
+// Reads tells what a SELECT needs to be answered: the replicated state, if it
+// names a table; what only the leader knows, if it is about jobs or reads a
+// topic by way of a backend. One that cannot be read needs neither.
+func (c *Coordinator) Reads(s *session.Session, text string) (state, leader bool) {
+	_, rewritten, topic, err := c.rewrite(s, text)
+	if err != nil {
+		return false, false
+	}
+	return len(rewritten.Tables) > 0, topic != nil || slices.ContainsFunc(rewritten.Tables, isJobs)
 }
 
 func isJobs(name ast.Name) bool {

@@ -18,7 +18,13 @@ var (
 	MalformedPacket      = Code{1835, "HY000", "malformed communication packet"}
 	ConnectionKilled     = Code{1927, "70100", "connection was killed"}
 	QueryTimeout         = Code{3024, "HY000", "maximum statement execution time exceeded"}
-	ClientInactive       = Code{4031, "HY000", "disconnected because of inactivity"}
+	// NotAvailable is for a statement that surely was not carried out, for want
+	// of a leading frontend.
+	NotAvailable = Code{3168, "HY000", "server isn't available"}
+	// OutcomeUnknown is for a statement that may have been carried out, or be
+	// carried out yet. MySQL has no number for it, SQL a state.
+	OutcomeUnknown = Code{1105, "08007", "transaction resolution unknown"}
+	ClientInactive = Code{4031, "HY000", "disconnected because of inactivity"}
 
 	// Databases, tables, columns.
 	DatabaseExists    = Code{1007, "HY000", "database exists"}

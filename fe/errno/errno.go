@@ -66,6 +66,11 @@ func Wrap(c Code, cause error, format string, args ...any) error {
 	return &Error{Code: c, Msg: msg, Err: cause}
 }
 
+// Relayed is a failure as another frontend classified it.
+func Relayed(num uint16, state, msg string) error {
+	return New(Code{num, state, "relayed error"}, "%s", msg)
+}
+
 // From finds the Error to send. Only the connection loop calls it. A bare Code
 // is sent with its name as text; what nobody classified leaves as 1105,
 // without detail. From(nil) is nil.

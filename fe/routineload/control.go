@@ -84,7 +84,11 @@ func (m *Manager) forAll(s *session.Session, do func(*raftlogv1.Job) error) erro
 	})
 	defer m.planSoon()
 	for _, job := range live {
-		if err := do(job); err != nil {
+		err := do(job)
+		if errors.Is(err, errno.OutcomeUnknown) {
+			return err // so will all others be
+		}
+		if err != nil {
 			m.cfg.Logger.Warn("job was skipped", "job_id", job.Id, "job", job.Name, "err", err)
 		}
 	}

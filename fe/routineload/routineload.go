@@ -114,7 +114,7 @@ func (m *Manager) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64, 
 	cmd.AtMs = time.Now().UnixMilli()
 	result, err := m.cfg.Store.Propose(ctx, cmd)
 	if err != nil {
-		return 0, errno.Wrap(errno.Unknown, err, "errCode = 2, detailMessage = the change was not confirmed by the frontends, look whether it took place: %v", err)
+		return 0, errno.Wrap(errno.OutcomeUnknown, err, "errCode = 2, detailMessage = the change was not confirmed by the frontends, look whether it took place: %v", err)
 	}
 	return result.ID, result.Err
 }

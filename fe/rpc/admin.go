@@ -26,9 +26,12 @@ type Statements interface {
 type Jobs interface {
 	List(ctx context.Context, all bool) ([]*adminv1.Job, error)
 	Tasks(ctx context.Context, jobID uint64) ([]*adminv1.Task, error)
-	Pause(ctx context.Context, s *session.Session, stmt *ast.PauseRoutineLoad) error
-	Resume(ctx context.Context, s *session.Session, stmt *ast.ResumeRoutineLoad) error
-	Stop(ctx context.Context, s *session.Session, stmt *ast.StopRoutineLoad) error
+}
+
+// Cluster has a call that changes nothing carried out by the frontend that
+// leads: by here, or by there over a connection to it.
+type Cluster interface {
+	Call(ctx context.Context, here func(context.Context) error, there func(context.Context, grpc.ClientConnInterface) error) error
 }
 
 // Admin implements AdminService.
@@ -36,7 +39,8 @@ type Admin struct {
 	adminv1.UnimplementedAdminServiceServer
 	Statements Statements
 	Jobs       Jobs
-	Nodes      func() []*adminv1.Node
+	Nodes      func(ctx context.Context) []*adminv1.Node
+	Cluster    Cluster
 	// Session makes a session for one call.
 	Session func() *session.Session
 }
@@ -95,53 +99,69 @@ func (w *executeWriter) OK(affected uint64, info string) {
 
 // ListJobs implements AdminService.
 func (a *Admin) ListJobs(ctx context.Context, req *adminv1.ListJobsRequest) (*adminv1.ListJobsResponse, error) {
-	jobs, err := a.Jobs.List(ctx, req.All)
-	if err != nil {
-		return nil, sqlStatus(err)
-	}
-	return &adminv1.ListJobsResponse{Jobs: jobs}, nil
+	return atLeader(ctx, a, req, adminv1.AdminServiceClient.ListJobs, func(ctx context.Context) (*adminv1.ListJobsResponse, error) {
+		jobs, err := a.Jobs.List(ctx, req.All)
+		return &adminv1.ListJobsResponse{Jobs: jobs}, err
+	})
 }
 
 // ListTasks implements AdminService.
 func (a *Admin) ListTasks(ctx context.Context, req *adminv1.ListTasksRequest) (*adminv1.ListTasksResponse, error) {
-	tasks, err := a.Jobs.Tasks(ctx, req.JobId)
-	if err != nil {
-		return nil, sqlStatus(err)
-	}
-	return &adminv1.ListTasksResponse{Tasks: tasks}, nil
+	return atLeader(ctx, a, req, adminv1.AdminServiceClient.ListTasks, func(ctx context.Context) (*adminv1.ListTasksResponse, error) {
+		tasks, err := a.Jobs.Tasks(ctx, req.JobId)
+		return &adminv1.ListTasksResponse{Tasks: tasks}, err
+	})
 }
 
 // ListNodes implements AdminService.
-func (a *Admin) ListNodes(context.Context, *adminv1.ListNodesRequest) (*adminv1.ListNodesResponse, error) {
-	return &adminv1.ListNodesResponse{Nodes: a.Nodes()}, nil
+func (a *Admin) ListNodes(ctx context.Context, req *adminv1.ListNodesRequest) (*adminv1.ListNodesResponse, error) {
+	return atLeader(ctx, a, req, adminv1.AdminServiceClient.ListNodes, func(ctx context.Context) (*adminv1.ListNodesResponse, error) {
+		return &adminv1.ListNodesResponse{Nodes: a.Nodes(ctx)}, nil
+	})
+}
+
+// atLeader has a call that changes nothing answered by the frontend that leads:
+// by here if it is this one.
+func atLeader[Req, Resp any](ctx context.Context, a *Admin, req *Req, there func(adminv1.AdminServiceClient, context.Context, *Req, ...grpc.CallOption) (*Resp, error), here func(context.Context) (*Resp, error)) (resp *Resp, err error) {
+	err = a.Cluster.Call(ctx,
+		func(ctx context.Context) (err error) {
+			if resp, err = here(ctx); err != nil {
+				return sqlStatus(err)
+			}
+			return nil
+		},
+		func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+			resp, err = there(adminv1.NewAdminServiceClient(conn), ctx, req)
+			return err
+		})
+	if _, answered := status.FromError(err); !answered {
+		err = sqlStatus(err)
+	}
+	return resp, err
 }
 
 // PauseJob implements AdminService.
 func (a *Admin) PauseJob(ctx context.Context, req *adminv1.PauseJobRequest) (*adminv1.PauseJobResponse, error) {
-	if err := a.Jobs.Pause(ctx, a.Session(), &ast.PauseRoutineLoad{Job: jobName(req.Job)}); err != nil {
-		return nil, sqlStatus(err)
-	}
-	return &adminv1.PauseJobResponse{}, nil
+	return &adminv1.PauseJobResponse{}, a.control(ctx, "PAUSE", req.Job)
 }
 
 // ResumeJob implements AdminService.
 func (a *Admin) ResumeJob(ctx context.Context, req *adminv1.ResumeJobRequest) (*adminv1.ResumeJobResponse, error) {
-	if err := a.Jobs.Resume(ctx, a.Session(), &ast.ResumeRoutineLoad{Job: jobName(req.Job)}); err != nil {
-		return nil, sqlStatus(err)
-	}
-	return &adminv1.ResumeJobResponse{}, nil
+	return &adminv1.ResumeJobResponse{}, a.control(ctx, "RESUME", req.Job)
 }
 
 // StopJob implements AdminService.
 func (a *Admin) StopJob(ctx context.Context, req *adminv1.StopJobRequest) (*adminv1.StopJobResponse, error) {
-	if err := a.Jobs.Stop(ctx, a.Session(), &ast.StopRoutineLoad{Job: jobName(req.Job)}); err != nil {
-		return nil, sqlStatus(err)
-	}
-	return &adminv1.StopJobResponse{}, nil
+	return &adminv1.StopJobResponse{}, a.control(ctx, "STOP", req.Job)
 }
 
-func jobName(name *adminv1.JobName) ast.Name {
-	return ast.Name{DB: name.GetDatabase(), Name: name.GetName()}
+// control carries out a statement about one job.
+func (a *Admin) control(ctx context.Context, verb string, job *adminv1.JobName) error {
+	name := ast.Name{DB: job.GetDatabase(), Name: job.GetName()}
+	if err := a.Statements.Execute(ctx, a.Session(), verb+" ROUTINE LOAD FOR "+name.String(), nil, new(result.Description)); err != nil {
+		return sqlStatus(err)
+	}
+	return nil
 }
 
 // sqlStatus is an error as a MySQL client would see it, in a status.

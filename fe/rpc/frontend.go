@@ -1,5 +1,7 @@
 // Package rpc is what a frontend offers over gRPC: FrontendService to backends
-// and AdminService to operators and tools.
+// and other frontends, and AdminService to operators and tools. Both may be asked
+// of any frontend: one that does not lead names the leader to a backend, and
+// passes an operator's call on.
 //
 // Both turn requests into calls of what the frontend is made of, and errors
 // into status codes with details: NotLeader when another frontend should be
@@ -11,6 +13,7 @@ import (
 	"errors"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
@@ -33,6 +36,13 @@ type Committer interface {
 	Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error)
 }
 
+// Others answers other frontends (fe/forward).
+type Others interface {
+	ReadIndex(ctx context.Context, req *frontendv1.ReadIndexRequest) (*frontendv1.ReadIndexResponse, error)
+	Forward(req *frontendv1.ForwardRequest, stream grpc.ServerStreamingServer[frontendv1.ForwardResponse]) error
+	FrontendStatus(ctx context.Context, req *frontendv1.FrontendStatusRequest) (*frontendv1.FrontendStatusResponse, error)
+}
+
 // Frontend implements FrontendService.
 type Frontend struct {
 	frontendv1.UnimplementedFrontendServiceServer
@@ -44,6 +54,8 @@ type Frontend struct {
 	// Closed is what the Store says when it is: the backend asks again, another
 	// frontend or this one's next process.
 	Closed error
+	// Others is what other frontends ask of this one.
+	Others Others
 	// AfterCommit is called when a txn was committed and before that is
 	// answered, for tests that need a process to die there; nil normally.
 	AfterCommit func()
@@ -101,6 +113,21 @@ func (f *Frontend) CommitTxn(ctx context.Context, req *frontendv1.CommitTxnReque
 		f.AfterCommit()
 	}
 	return resp, nil
+}
+
+// ReadIndex implements FrontendService.
+func (f *Frontend) ReadIndex(ctx context.Context, req *frontendv1.ReadIndexRequest) (*frontendv1.ReadIndexResponse, error) {
+	return f.Others.ReadIndex(ctx, req)
+}
+
+// Forward implements FrontendService.
+func (f *Frontend) Forward(req *frontendv1.ForwardRequest, stream grpc.ServerStreamingServer[frontendv1.ForwardResponse]) error {
+	return f.Others.Forward(req, stream)
+}
+
+// FrontendStatus implements FrontendService.
+func (f *Frontend) FrontendStatus(ctx context.Context, req *frontendv1.FrontendStatusRequest) (*frontendv1.FrontendStatusResponse, error) {
+	return f.Others.FrontendStatus(ctx, req)
 }
 
 // toStatus gives an error its code; an error that is a status already stays

@@ -1,13 +1,21 @@
 package server
 
 import (
+	"context"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
+	"google.golang.org/grpc/status"
+
 	"shoal/fe/backend"
+	"shoal/fe/forward"
 	"shoal/fe/result"
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	adminv1 "shoal/proto/admin/v1"
+	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -15,36 +23,83 @@ import (
 type nodes struct {
 	store    *store
 	registry *backend.Registry
+	cluster  *forward.Cluster
 	id       string // of this frontend
 	started  time.Time
+	version  string
 }
 
-// Frontends is SHOW FRONTENDS, with Doris's columns; what another frontend
-// alone knows is NULL.
-func (n *nodes) Frontends() *result.Table {
+// Leader is the frontend that leads, empty while nobody is known to.
+func (n *nodes) Leader() string { return n.store.LeaderID() }
+
+// Frontends is SHOW FRONTENDS, with Doris's columns: the members, asked now, and
+// those that were added and have not joined yet. What nobody said is NULL.
+func (n *nodes) Frontends(ctx context.Context) *result.Table {
 	t := &result.Table{Columns: result.Texts("Name", "Host", "EditLogPort", "HttpPort", "QueryPort", "RpcPort", "ArrowFlightSqlPort", "Role", "IsMaster",
 		"ClusterId", "Join", "Alive", "ReplayedJournalId", "LastStartTime", "LastHeartbeat", "IsHelper", "ErrMsg", "Version", "CurrentConnected")}
-	frontends, cluster, applied := n.frontends()
-	leader := n.store.LeaderID()
-	for _, f := range frontends {
-		here := f.Id == n.id
+	members, added, id := n.frontends()
+	leader := n.Leader()
+	for i, said := range n.askAll(ctx, members) {
+		f := members[i]
 		row := []result.Cell{result.Text(f.Id), result.Text(f.Host), port(f.RaftPort), port(f.HttpPort), port(f.MysqlPort), port(f.RpcPort),
-			result.Text("-1"), result.Text("FOLLOWER"), truth(f.Id == leader), result.Text(cluster), truth(true), nil, nil, nil, nil, truth(true),
-			result.Text(""), result.Text(f.Version), nil}
-		if here {
-			row[11], row[12], row[13] = truth(true), result.Text(strconv.FormatUint(applied, 10)), result.Text(dateTime(n.started))
-			row[18] = result.Text("Yes")
+			result.Text("-1"), result.Text(role(f)), truth(f.Id == leader), result.Text(id), truth(true), truth(said.err == ""),
+			nil, nil, nil, truth(true), result.Text(said.err), result.Text(f.Version), result.Text(yes(f.Id == n.id))}
+		if said.err == "" {
+			row[12], row[13], row[14] = result.Text(strconv.FormatUint(said.AppliedIndex, 10)), result.OrNull(dateTime(time.UnixMilli(said.StartedMs))), result.OrNull(dateTime(time.Now()))
+			row[17] = result.Text(said.Version)
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	for _, f := range added {
+		t.Rows = append(t.Rows, []result.Cell{nil, result.Text(f.Host), port(f.RaftPort), nil, nil, nil, result.Text("-1"), result.Text(role(f)), truth(false),
+			result.Text(id), truth(false), truth(false), nil, nil, nil, truth(false), result.Text("has not joined yet"), nil, result.Text(yes(false))})
 	}
 	return t
 }
 
-func (n *nodes) frontends() (frontends []*raftlogv1.Frontend, cluster string, applied uint64) {
+func (n *nodes) frontends() (members, added []*raftlogv1.Frontend, clusterID string) {
 	n.store.View(func(st *state.State) {
-		frontends, cluster, applied = st.Frontends(), st.ClusterInfo().GetClusterId(), st.Applied()
+		members, added, clusterID = st.Frontends(), st.AddedFrontends(), st.ClusterInfo().GetClusterId()
 	})
-	return frontends, cluster, applied
+	return members, added, clusterID
+}
+
+// said is what a frontend said of itself, or why it said nothing.
+type said struct {
+	*frontendv1.FrontendStatusResponse
+	err string
+}
+
+// askAll asks frontends at the same time.
+func (n *nodes) askAll(ctx context.Context, frontends []*raftlogv1.Frontend) []said {
+	answers := make([]said, len(frontends))
+	var asking sync.WaitGroup
+	for i, f := range frontends {
+		asking.Go(func() { answers[i] = n.ask(ctx, f) })
+	}
+	asking.Wait()
+	return answers
+}
+
+func (n *nodes) ask(ctx context.Context, f *raftlogv1.Frontend) said {
+	if f.Id == n.id {
+		var applied uint64
+		n.store.View(func(st *state.State) { applied = st.Applied() })
+		return said{FrontendStatusResponse: &frontendv1.FrontendStatusResponse{FrontendId: n.id, Version: n.version, StartedMs: n.started.UnixMilli(), AppliedIndex: applied}}
+	}
+	answer, err := n.cluster.Ask(ctx, hostPort(f.Host, f.RpcPort))
+	switch {
+	case err != nil:
+		return said{err: status.Convert(err).Message()}
+	case answer.FrontendId != f.Id:
+		return said{err: "frontend " + answer.FrontendId + " answers at its address"}
+	}
+	return said{FrontendStatusResponse: answer}
+}
+
+// role is Doris's word for a frontend's part.
+func role(f *raftlogv1.Frontend) string {
+	return strings.TrimPrefix(cluster.Role(f).String(), "FRONTEND_ROLE_")
 }
 
 // Backends is SHOW BACKENDS, with Doris's columns; Shoal's backends have no
@@ -53,49 +108,86 @@ func (n *nodes) Backends() *result.Table {
 	t := &result.Table{Columns: result.Texts("BackendId", "Host", "HeartbeatPort", "BePort", "HttpPort", "BrpcPort", "ArrowFlightSqlPort", "LastStartTime",
 		"LastHeartbeat", "Alive", "SystemDecommissioned", "TabletNum", "DataUsedCapacity", "TrashUsedCapacity", "AvailCapacity", "TotalCapacity",
 		"UsedPct", "MaxDiskUsedPct", "RemoteUsedCapacity", "Tag", "ErrMsg", "Version", "Status", "HeartbeatFailureCounter", "NodeRole", "CpuCores", "Memory")}
-	byID := map[uint64]backend.Status{}
-	for _, s := range n.registry.Backends() {
-		byID[s.ID] = s
-	}
+	heard := n.heard()
 	for _, b := range n.backends() {
-		s := byID[b.Id]
+		s := heard[b.Id]
 		rpc := port(b.RpcPort)
 		t.Rows = append(t.Rows, []result.Cell{result.Text(strconv.FormatUint(b.Id, 10)), result.Text(b.Host), rpc, rpc, port(b.HttpPort), rpc,
-			result.Text("-1"), result.OrNull(dateTime(s.Started)), result.OrNull(dateTime(s.Heard)), truth(s.Alive), truth(b.Dropped),
-			nil, nil, nil, nil, nil, nil, nil, nil, nil, result.Text(s.Err + s.WarehouseError), result.Text(b.Version), nil, nil, result.Text("mix"), nil, nil})
+			result.Text("-1"), result.OrNull(dateTime(s.Started)), result.OrNull(dateTime(s.Heard)), truth(s.Alive), truth(b.Decommissioning),
+			nil, nil, nil, nil, nil, nil, nil, nil, nil, result.Text(trouble(b, s)), result.OrNull(b.Version), nil, nil, result.Text("mix"), nil, nil})
 	}
 	return t
 }
 
+// backends are those that were not dropped.
 func (n *nodes) backends() (backends []*raftlogv1.Backend) {
-	n.store.View(func(st *state.State) { backends = st.Backends() })
+	n.store.View(func(st *state.State) {
+		for _, b := range st.Backends() {
+			if !b.Dropped {
+				backends = append(backends, b)
+			}
+		}
+	})
 	return backends
 }
 
-// List is the nodes for the admin API.
-func (n *nodes) List() []*adminv1.Node {
-	var out []*adminv1.Node
-	frontends, _, _ := n.frontends()
-	leader := n.store.LeaderID()
-	for _, f := range frontends {
-		out = append(out, &adminv1.Node{Id: f.Id, Role: adminv1.Node_ROLE_FRONTEND, Address: hostPort(f.Host, f.RpcPort),
-			Alive: f.Id == n.id || f.Id == leader, Leader: f.Id == leader, Version: f.Version})
-	}
-	alive := map[uint64]bool{}
+// heard is what heartbeats tell, by backend.
+func (n *nodes) heard() map[uint64]backend.Status {
+	byID := map[uint64]backend.Status{}
 	for _, s := range n.registry.Backends() {
-		alive[s.ID] = s.Alive
+		byID[s.ID] = s
 	}
+	return byID
+}
+
+// trouble is what is wrong with a backend, empty if nothing is.
+func trouble(b *raftlogv1.Backend, s backend.Status) string {
+	if b.NodeUuid == "" {
+		return "has not joined yet"
+	}
+	return s.Err + s.WarehouseError
+}
+
+// List is the nodes for the admin API.
+func (n *nodes) List(ctx context.Context) []*adminv1.Node {
+	var out []*adminv1.Node
+	members, added, _ := n.frontends()
+	leader := n.Leader()
+	for i, said := range n.askAll(ctx, members) {
+		f := members[i]
+		out = append(out, &adminv1.Node{Id: f.Id, Role: adminv1.Node_ROLE_FRONTEND, FrontendRole: role(f), Address: hostPort(f.Host, f.RpcPort),
+			Alive: said.err == "", Leader: f.Id == leader, Version: f.Version, Trouble: said.err})
+	}
+	for _, f := range added {
+		out = append(out, &adminv1.Node{Role: adminv1.Node_ROLE_FRONTEND, FrontendRole: role(f), Trouble: "has not joined yet at edit log port " + hostPort(f.Host, f.RaftPort)})
+	}
+	heard := n.heard()
 	for _, b := range n.backends() {
+		s := heard[b.Id]
 		out = append(out, &adminv1.Node{Id: strconv.FormatUint(b.Id, 10), Role: adminv1.Node_ROLE_BACKEND, Address: hostPort(b.Host, b.RpcPort),
-			Alive: alive[b.Id], Version: b.Version})
+			Alive: s.Alive, Version: b.Version, Decommissioning: b.Decommissioning, Trouble: trouble(b, s)})
 	}
 	return out
 }
 
-func port(p uint32) result.Cell { return result.Text(strconv.FormatUint(uint64(p), 10)) }
+// port is a port, NULL of a node that has not said it yet.
+func port(p uint32) result.Cell {
+	if p == 0 {
+		return nil
+	}
+	return result.Text(strconv.FormatUint(uint64(p), 10))
+}
 
 // truth is how Doris prints booleans here.
 func truth(b bool) result.Cell { return result.Text(strconv.FormatBool(b)) }
+
+// yes is how it prints others.
+func yes(b bool) string {
+	if b {
+		return "Yes"
+	}
+	return "No"
+}
 
 func dateTime(t time.Time) string {
 	if t.IsZero() {

@@ -25,6 +25,7 @@ import (
 	"shoal/fe/coord"
 	"shoal/fe/credentials"
 	"shoal/fe/download"
+	"shoal/fe/forward"
 	"shoal/fe/kafka"
 	"shoal/fe/lease"
 	"shoal/fe/preview"
@@ -77,6 +78,8 @@ type Server struct {
 	leases    lease.Leases
 	secrets   *credentials.Keeper
 	registry  *backend.Registry
+	readers   *backend.Pool
+	cluster   *forward.Cluster
 	jobs      *routineload.Manager
 	txns      *txn.Committer
 	processes *session.Processes
@@ -112,32 +115,60 @@ func (s *Server) assemble() {
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
 	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS)...)
+	s.cluster = forward.New(forward.Config{
+		ID: s.identity.FrontendID, Store: s.store, Elsewhere: s.store.elsewhere, LiveBackends: s.liveBackends, Globals: s.globals,
+		Logger: s.cfg.Logger, Dial: rpcconn.DialOptions(s.cfg.TLS), Version: s.cfg.Version, Started: started,
+	})
+	s.readers = backend.NewPool(s.store, s.cluster.LiveBackends, rpcconn.DialOptions(s.cfg.TLS)...)
 	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
 	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Leases: &s.leases, Secrets: s.secrets, Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)
-	s.nodes = &nodes{store: s.store, registry: s.registry, id: s.identity.FrontendID, started: started}
+	s.nodes = &nodes{store: s.store, registry: s.registry, cluster: s.cluster, id: s.identity.FrontendID, started: started, version: s.cfg.Version}
 	queries := coord.New(coord.Config{
-		Store: s.store, Leases: &s.leases, Backends: s.registry, Processes: s.processes, RoutineLoads: s.jobs.Rows, Version: told.Version,
+		Store: s.store, Leases: &s.leases, Backends: s.readers, Processes: s.processes, RoutineLoads: s.jobs.Rows, Version: told.Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
 		Topics: &preview.Reader{Kafka: brokers, Secrets: s.secrets, Backends: s.registry},
 	})
 	s.stmts = stmt.New(stmt.Config{
-		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Download: download.Get, Nodes: s.nodes, Processes: s.processes, Started: started,
+		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Download: download.Get, Nodes: s.nodes, Cluster: s.cluster, Processes: s.processes, Started: started,
 	})
 }
 
 // Register offers the frontend's gRPC services on r, and reflection of them.
 func (s *Server) Register(r reflection.GRPCServer) {
-	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, Closed: raftstore.ErrClosed, AfterCommit: s.cfg.AfterCommit})
+	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, Closed: raftstore.ErrClosed, AfterCommit: s.cfg.AfterCommit,
+		Others: &forward.Service{Cluster: s.cluster, Statements: s.stmts}})
 	adminv1.RegisterAdminServiceServer(r, &rpc.Admin{
-		Statements: s.stmts, Jobs: s.jobs, Nodes: s.nodes.List,
+		Statements: s.stmts, Jobs: s.jobs, Nodes: s.nodes.List, Cluster: s.cluster,
 		Session: func() *session.Session { return session.New(0, "root", "rpc", s.globals) },
 	})
 	reflection.Register(r)
 }
 
+// liveBackends are those that queries may be sent to: that answer this leader
+// or, before any has, that may.
+func (s *Server) liveBackends() []uint64 {
+	var alive, unheard []uint64
+	for _, b := range s.registry.Backends() {
+		switch {
+		case b.Alive:
+			alive = append(alive, b.ID)
+		case b.Unheard:
+			unheard = append(unheard, b.ID)
+		}
+	}
+	if len(alive) == 0 {
+		return unheard
+	}
+	return alive
+}
+
 // Close ends Raft and closes the log. It is called after Run.
-func (s *Server) Close() error { return s.store.Close() }
+func (s *Server) Close() error {
+	s.cluster.Close()
+	s.readers.Close()
+	return s.store.Close()
+}
 
 // Run serves MySQL clients on lis and does the leader's duties whenever this
 // frontend leads, until ctx ends. ready is called once the cluster exists, its

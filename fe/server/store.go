@@ -1,16 +1,29 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strconv"
 
+	"shoal/fe/forward"
 	"shoal/fe/raftstore"
 	"shoal/fe/state"
+	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
 // store is the replicated state, as the parts of a frontend see it.
 type store struct{ *raftstore.Store }
+
+// Propose is the Store's, and remembers that a statement has proposed something
+// which was, or may be, carried out: it is not tried again.
+func (s *store) Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Result, error) {
+	applied, err := s.Store.Propose(ctx, cmd)
+	if _, elsewhere := s.elsewhere(err); !elsewhere {
+		forward.Proposed(ctx)
+	}
+	return applied, err
+}
 
 // LeaderID is who leads, empty while nobody is known to.
 func (s *store) LeaderID() string {

@@ -109,16 +109,6 @@ func (p *Processes) Kill(id uint32, onlyQuery bool) error {
 	return nil
 }
 
-// Tell shows how far the statement of connection id has come; of an id that is
-// not there nothing.
-func (p *Processes) Tell(id uint32, state string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if proc := p.live[id]; proc != nil {
-		proc.info.State = state
-	}
-}
-
 // ID is the connection's number.
 func (p *Process) ID() uint32 { return p.info.ID }
 
@@ -138,6 +128,13 @@ func (p *Process) Begin(ctx context.Context, command, info string) (running cont
 	p.info.Command, p.info.State, p.info.Info, p.info.Since = command, "", info, time.Now()
 	p.interrupt = cancel
 	return running, func() { cancel(nil) }
+}
+
+// Progress shows how far the running command has come.
+func (p *Process) Progress(state string) {
+	p.list.mu.Lock()
+	defer p.list.mu.Unlock()
+	p.info.State = state
 }
 
 // Sleep shows the connection as idle in database db.

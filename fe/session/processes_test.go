@@ -38,8 +38,7 @@ func TestKill(t *testing.T) {
 	if got := list.List()[0]; got.Info != `SET PASSWORD = '***'` {
 		t.Errorf("a password is shown: %s", got.Info)
 	}
-	list.Tell(p.ID(), "read 1 of 2 files")
-	list.Tell(p.ID()+1, "nobody's")
+	p.Progress("read 1 of 2 files")
 	if got := list.List()[0]; got.State != "read 1 of 2 files" {
 		t.Errorf("a statement that tells how far it is: %+v", got)
 	}

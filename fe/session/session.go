@@ -39,6 +39,9 @@ type Session struct {
 	// transactional here, but drivers skip a COMMIT when the bit is off.
 	InTransaction bool
 
+	// Progress shows others how far the statement has come.
+	Progress func(state string)
+
 	RowCount  int64 // of the last statement: affected rows, -1 for a result set
 	FoundRows int64 // rows that the last result set had
 
@@ -51,7 +54,7 @@ type Session struct {
 // New makes the session of a connection that has logged in. Its variables
 // start with the values that the GLOBAL ones have now.
 func New(id uint32, user, host string, globals *Globals) *Session {
-	s := &Session{ID: id, User: user, Host: host, globals: globals}
+	s := &Session{ID: id, User: user, Host: host, Progress: func(string) {}, globals: globals}
 	s.Reset()
 	return s
 }

@@ -86,24 +86,32 @@ func (e *Executor) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64,
 	cmd.AtMs = time.Now().UnixMilli()
 	applied, err := e.cfg.Store.Propose(ctx, cmd)
 	if err != nil {
-		return 0, errno.Wrap(errno.Unknown, err, "the change was not confirmed by the frontends, look whether it took place: %v", err)
+		return 0, errno.Wrap(errno.OutcomeUnknown, err, "the change was not confirmed by the frontends, look whether it took place: %v", err)
 	}
 	return applied.ID, applied.Err
 }
 
-func (e *Executor) useStmt(ctx context.Context, s *session.Session, stmt *ast.Use, w result.Writer) error {
+func (e *Executor) useStmt(s *session.Session, stmt *ast.Use, w result.Writer) error {
 	if stmt.Catalog != "" && !strings.EqualFold(stmt.Catalog, "internal") {
 		return errno.New(errno.UnknownDatabase, "Unknown catalog '%s', internal is the only one", stmt.Catalog)
 	}
-	if err := e.Use(ctx, s, stmt.Name); err != nil {
+	if err := e.use(s, stmt.Name); err != nil {
 		return err
 	}
 	w.OK(0, "")
 	return nil
 }
 
-// Use makes db the session's database.
-func (e *Executor) Use(_ context.Context, s *session.Session, db string) error {
+// Use makes db the session's database, for clients that do not say it by a
+// statement.
+func (e *Executor) Use(ctx context.Context, s *session.Session, db string) error {
+	if err := e.cfg.Cluster.Sync(ctx); err != nil {
+		return err
+	}
+	return e.use(s, db)
+}
+
+func (e *Executor) use(s *session.Session, db string) error {
 	if isInformationSchema(db) {
 		s.DB = infoschema.Schema
 		return nil

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type frontend struct {
 	*stmt.Executor
 	store     *memoryStore
+	queries   *coord.Coordinator
 	backend   *localBackend
 	jobs      *recordedJobs
 	secrets   *credentials.Keeper
@@ -57,7 +58,7 @@ func newFrontend(t testing.TB) *frontend {
 			}
 		})
 	})
-	queries := coord.New(coord.Config{
+	f.queries = coord.New(coord.Config{
 		Store: f.store, Leases: &leases, Backends: f.backend, Processes: f.processes, RoutineLoads: f.jobs.Rows, Version: f.globals.Server().Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: 256 << 20}),
 		Topics: oneTopic{},
@@ -67,7 +68,7 @@ func newFrontend(t testing.TB) *frontend {
 		t.Fatal(err)
 	}
 	f.Executor = stmt.New(stmt.Config{
-		Store: f.store, Queries: queries, RoutineLoads: f.jobs, Secrets: f.secrets, Download: fromLoopback, Nodes: nodes{}, Processes: f.processes,
+		Store: f.store, Queries: f.queries, RoutineLoads: f.jobs, Secrets: f.secrets, Download: fromLoopback, Nodes: nodes{}, Cluster: alone{}, Processes: f.processes,
 		Started: time.Now(),
 	})
 	return f
@@ -140,10 +141,21 @@ func (s *memoryStore) apply(t testing.TB, cmd *raftlogv1.Command) state.Result {
 // nodes is a cluster of one frontend and one backend.
 type nodes struct{}
 
-func (nodes) Frontends() *result.Table {
+func (nodes) Frontends(context.Context) *result.Table {
 	return &result.Table{Columns: result.Texts("Name", "Host", "Alive"), Rows: [][]result.Cell{{result.Text("fe1"), result.Text("127.0.0.1"), result.Text("true")}}}
 }
 
 func (nodes) Backends() *result.Table {
 	return &result.Table{Columns: result.Texts("BackendId", "Host", "Alive"), Rows: [][]result.Cell{{result.Text("1"), result.Text("127.0.0.1"), result.Text("true")}}}
+}
+
+func (nodes) Leader() string { return "fe1" }
+
+// alone is a cluster of one frontend.
+type alone struct{}
+
+func (alone) Sync(context.Context) error { return nil }
+
+func (alone) AtLeader(ctx context.Context, _ *session.Session, _ string, _ bool, w result.Writer, here func(context.Context, result.Writer) error) error {
+	return here(ctx, w)
 }

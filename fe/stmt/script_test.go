@@ -25,6 +25,9 @@ import (
 //	load table               the rows of a query in DuckDB's SQL become a rowset of the table
 //	errors                   the same for the error rows of a job
 //	backend gone|back        queries of tables fail, or work again
+//	register                 a backend comes, by node id, host and port
+//	assign                   a task runs on a backend, by its id; none, on 0
+//	members                  backends and frontends in the state
 func TestStatements(t *testing.T) {
 	datadriven.Walk(t, "testdata/statements", func(t *testing.T, path string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -70,6 +73,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.load(t, sess, d.CmdArgs[0].Key, d.Input)
 	case "errors":
 		return s.loadErrors(t, sess, d.Input)
+	case "register":
+		return s.register(t, d)
+	case "assign":
+		return s.assign(t, d)
+	case "members":
+		return s.members()
 	case "backend":
 		s.backend.gone = d.HasArg("gone")
 		return ""

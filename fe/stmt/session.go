@@ -1,6 +1,7 @@
 package stmt
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -128,10 +129,10 @@ var lists = map[ast.List][]string{
 	ast.Catalogs:        {"CatalogId", "CatalogName", "Type", "IsCurrent", "CreateTime", "LastUpdateTime", "Comment"},
 }
 
-func (e *Executor) showList(stmt *ast.ShowList) (*result.Table, error) {
+func (e *Executor) showList(ctx context.Context, stmt *ast.ShowList) (*result.Table, error) {
 	switch stmt.What {
 	case ast.Frontends:
-		return e.cfg.Nodes.Frontends(), nil
+		return e.cfg.Nodes.Frontends(ctx), nil
 	case ast.Backends:
 		return e.cfg.Nodes.Backends(), nil
 	}

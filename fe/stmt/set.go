@@ -106,7 +106,8 @@ func (e *Executor) value(ctx context.Context, s *session.Session, v ast.Value) (
 // evaluate runs an expression as a query of one row and one column.
 func (e *Executor) evaluate(ctx context.Context, s *session.Session, expr string) (literal.Value, error) {
 	var one oneCell
-	if err := e.cfg.Queries.Query(ctx, s, "SELECT "+expr, &one); err != nil {
+	query := "SELECT " + expr
+	if err := e.carryOut(ctx, s, &ast.Select{Text: query}, query, &one); err != nil {
 		return literal.Null(), err
 	}
 	if one.rows != 1 || one.columns != 1 {

@@ -159,7 +159,10 @@ func (e *Executor) columnsOf(s *session.Session, name ast.Name) ([]infoschema.Co
 
 // Fields is the columns of a table of the session's database, for shells that
 // complete names.
-func (e *Executor) Fields(_ context.Context, s *session.Session, table string) ([]result.Column, error) {
+func (e *Executor) Fields(ctx context.Context, s *session.Session, table string) ([]result.Column, error) {
+	if err := e.cfg.Cluster.Sync(ctx); err != nil {
+		return nil, err
+	}
 	infos, err := e.columnsOf(s, ast.Name{Name: table})
 	if err != nil {
 		return nil, err

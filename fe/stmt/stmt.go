@@ -36,6 +36,9 @@ type Store interface {
 
 // Queries answers SELECTs.
 type Queries interface {
+	// Reads tells what a SELECT needs: the replicated state, or also what only
+	// the leader knows. One that cannot be read needs neither.
+	Reads(s *session.Session, text string) (state, leader bool)
 	// Query runs a SELECT as MySQL spells it and writes its result.
 	Query(ctx context.Context, s *session.Session, text string, w result.Writer) error
 	// Explain writes the plan of a SELECT.
@@ -66,8 +69,22 @@ type RoutineLoads interface {
 
 // Nodes lists the cluster's processes.
 type Nodes interface {
-	Frontends() *result.Table
+	// Frontends are what this one finds when it asks them.
+	Frontends(ctx context.Context) *result.Table
+	// Backends are as the leader knows them.
 	Backends() *result.Table
+	// Leader is the frontend that leads, empty while nobody is known to.
+	Leader() string
+}
+
+// Cluster is the way to the other frontends.
+type Cluster interface {
+	// Sync returns once the state here shows all that any frontend answered
+	// before the call.
+	Sync(ctx context.Context) error
+	// AtLeader has a statement carried out by the frontend that leads: by here
+	// if it is this one. effects tells whether it may change anything.
+	AtLeader(ctx context.Context, s *session.Session, text string, effects bool, w result.Writer, here func(context.Context, result.Writer) error) error
 }
 
 // Config is what an Executor needs.
@@ -79,6 +96,7 @@ type Config struct {
 	// Download is the content at a URL, of at most limit bytes (fe/download).
 	Download  func(ctx context.Context, address string, limit int64) ([]byte, error)
 	Nodes     Nodes
+	Cluster   Cluster
 	Processes *session.Processes
 	Started   time.Time // of the frontend
 }
@@ -93,7 +111,7 @@ func New(cfg Config) *Executor { return &Executor{cfg: cfg} }
 // and writes its result to w, in which rows may come before an error. Errors
 // are as errno.From takes them.
 func (e *Executor) Execute(ctx context.Context, s *session.Session, text string, args []literal.Value, w result.Writer) error {
-	stmt, err := e.read(text, args)
+	stmt, text, err := e.read(text, args)
 	// What cannot be read begins a new list of warnings too: it is no diagnostic statement.
 	if _, diagnostic := stmt.(*ast.ShowWarnings); !diagnostic {
 		s.ClearWarnings()
@@ -102,22 +120,22 @@ func (e *Executor) Execute(ctx context.Context, s *session.Session, text string,
 		return err
 	}
 	s.RowCount = -1
-	return e.run(ctx, s, stmt, w)
+	return e.carryOut(ctx, s, stmt, text, w)
 }
 
-// read parses a statement with a value for each of its placeholders.
-func (e *Executor) read(text string, args []literal.Value) (ast.Stmt, error) {
+// read parses a statement with a value for each of its placeholders, which are
+// in the text that it returns.
+func (e *Executor) read(text string, args []literal.Value) (stmt ast.Stmt, bound string, err error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, errno.New(errno.EmptyQuery, "Query was empty")
+		return nil, "", errno.New(errno.EmptyQuery, "Query was empty")
 	}
 	if len(args) > 0 || literal.CountParams(text) > 0 {
-		bound, err := literal.Bind(text, args)
-		if err != nil {
-			return nil, err
+		if text, err = literal.Bind(text, args); err != nil {
+			return nil, "", err
 		}
-		text = bound
 	}
-	return e.parse(text)
+	stmt, err = e.parse(text)
+	return stmt, text, err
 }
 
 // parse reads a statement; its error has MySQL's number.
@@ -149,7 +167,7 @@ func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w
 	case *ast.Set:
 		return e.set(ctx, s, stmt, w)
 	case *ast.Use:
-		return e.useStmt(ctx, s, stmt, w)
+		return e.useStmt(s, stmt, w)
 	case *ast.NoOp:
 		return noOp(s, stmt, w)
 	case *ast.Kill:
@@ -222,6 +240,10 @@ func (e *Executor) runDDL(ctx context.Context, s *session.Session, stmt ast.Stmt
 		err = e.cfg.RoutineLoads.Stop(ctx, s, stmt)
 	case *ast.AlterRoutineLoad:
 		err = e.cfg.RoutineLoads.Alter(ctx, s, stmt)
+	case *ast.AlterFrontend:
+		err = e.alterFrontend(ctx, stmt)
+	case *ast.AlterBackends:
+		err = e.alterBackends(ctx, stmt)
 	default:
 		return false, nil
 	}
@@ -244,7 +266,7 @@ func (e *Executor) show(ctx context.Context, s *session.Session, stmt ast.Stmt) 
 	case *ast.ShowCreateRoutineLoad:
 		return e.cfg.RoutineLoads.ShowCreate(ctx, s, stmt)
 	case *ast.CheckRoutineLoadLedger:
-		return e.cfg.RoutineLoads.CheckLedger(ctx, s, stmt, func(state string) { e.cfg.Processes.Tell(s.ID, state) })
+		return e.cfg.RoutineLoads.CheckLedger(ctx, s, stmt, s.Progress)
 	case *ast.ShowWarnings:
 		return showWarnings(s, stmt), nil
 	case *ast.ShowGrants:
@@ -290,7 +312,7 @@ func (e *Executor) showFiltered(ctx context.Context, s *session.Session, stmt as
 	case *ast.ShowProcesslist:
 		table = e.showProcesslist(stmt)
 	case *ast.ShowList:
-		table, err = e.showList(stmt)
+		table, err = e.showList(ctx, stmt)
 		filter = stmt.Filter
 	default:
 		err = errno.New(errno.NotSupportedYet, "this statement is not supported by Shoal")
@@ -319,26 +341,33 @@ func (e *Executor) filter(ctx context.Context, s *session.Session, t *result.Tab
 // Describe is the columns that a statement's result will have, none for one
 // without rows; placeholders count as NULL, in a LIMIT as 0. It runs nothing.
 func (e *Executor) Describe(ctx context.Context, s *session.Session, text string) ([]result.Column, error) {
-	stmt, err := e.parse(literal.Blank(text))
+	text = literal.Blank(text)
+	stmt, err := e.parse(text)
 	if err != nil {
 		return nil, err
 	}
 	switch stmt := stmt.(type) {
 	case *ast.Select:
+		if state, _ := e.cfg.Queries.Reads(s, stmt.Text); state {
+			if err := e.cfg.Cluster.Sync(ctx); err != nil {
+				return nil, err
+			}
+		}
 		return e.cfg.Queries.Describe(ctx, s, stmt.Text)
 	case *ast.Unsupported:
 		return nil, errno.New(errno.UnsupportedPrepared, "%s is not supported by Shoal, prepared or not", stmt.What)
 	case *ast.CheckRoutineLoadLedger: // its columns are known when it is done
 		return nil, errno.New(errno.UnsupportedPrepared, "ADMIN CHECK ROUTINE LOAD LEDGER is not supported as a prepared statement")
-	case *ast.Set, *ast.Use, *ast.NoOp, *ast.Kill, *ast.Admin, *ast.CreateDatabase, *ast.DropDatabase, *ast.CreateTable, *ast.DropTable,
-		*ast.RenameDatabase, *ast.AlterTable, *ast.TruncateTable, *ast.CreateFile, *ast.DropFile,
-		*ast.CreateRoutineLoad, *ast.AlterRoutineLoad, *ast.PauseRoutineLoad, *ast.ResumeRoutineLoad, *ast.StopRoutineLoad:
+	case *ast.Set, *ast.Use, *ast.NoOp, *ast.Kill, *ast.Admin:
+		return nil, nil
+	}
+	if e.placeOf(s, stmt) == changedByLeader {
 		return nil, nil
 	}
 	// What SHOW answers is made at once and small, so its columns are read off
 	// the answer itself.
 	var d result.Description
-	if err := e.run(ctx, s, stmt, &d); err != nil {
+	if err := e.carryOut(ctx, s, stmt, text, &d); err != nil {
 		return nil, err
 	}
 	return d.Described, nil

@@ -60,7 +60,7 @@ func (c *conn) enter(login loginPacket) error {
 		return err
 	}
 	c.session = session.New(c.process.ID(), login.user, c.host, c.server.Globals)
-	c.session.Attributes = login.attributes
+	c.session.Attributes, c.session.Progress = login.attributes, c.process.Progress
 	c.process.Identify(login.user)
 	if login.db == "" {
 		return nil

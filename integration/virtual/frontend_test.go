@@ -17,6 +17,7 @@ import (
 	"shoal/fe/lease"
 	"shoal/fe/raftstore"
 	"shoal/fe/routineload"
+	"shoal/fe/result"
 	"shoal/fe/rpc"
 	"shoal/fe/seal"
 	"shoal/fe/session"
@@ -63,7 +64,7 @@ func (w *world) startFrontend() *frontend {
 	f := &frontend{w: w, store: store, brokers: kafka.NewPool(w.log, secrets.Open, kgo.Dialer(host.dial)), server: grpc.NewServer()}
 	f.registry = feregistry.New(store, secrets.Open, w.log, host.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	f.jobs = routineload.New(routineload.Config{Store: store, Leases: new(lease.Leases), Backends: f.registry, Kafka: f.brokers, Secrets: secrets, Logger: w.log})
-	f.stmts = stmt.New(stmt.Config{Store: store, RoutineLoads: f.jobs, Processes: session.NewProcesses(), Started: time.Now()})
+	f.stmts = stmt.New(stmt.Config{Store: store, RoutineLoads: f.jobs, Cluster: alone{}, Processes: session.NewProcesses(), Started: time.Now()})
 	f.session = session.New(1, "root", "client", session.NewGlobals(session.DefaultServer()))
 	txns := txn.New(store)
 	frontendv1.RegisterFrontendServiceServer(f.server, &rpc.Frontend{Store: store, Txns: txns, Leader: notLeading})
@@ -133,4 +134,13 @@ func (f *frontend) stop() {
 	if err := f.store.Close(); err != nil {
 		f.w.t.Error(err)
 	}
+}
+
+// alone is the way to the leader of a frontend that has no other.
+type alone struct{}
+
+func (alone) Sync(context.Context) error { return nil }
+
+func (alone) AtLeader(ctx context.Context, _ *session.Session, _ string, _ bool, w result.Writer, here func(context.Context, result.Writer) error) error {
+	return here(ctx, w)
 }

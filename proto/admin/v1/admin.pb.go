@@ -864,13 +864,19 @@ func (x *ListTasksResponse) GetTasks() []*Task {
 }
 
 type Node struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Role          Node_Role              `protobuf:"varint,2,opt,name=role,proto3,enum=shoal.admin.v1.Node_Role" json:"role,omitempty"`
-	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
-	Alive         bool                   `protobuf:"varint,4,opt,name=alive,proto3" json:"alive,omitempty"`
-	Leader        bool                   `protobuf:"varint,5,opt,name=leader,proto3" json:"leader,omitempty"`
-	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Role    Node_Role              `protobuf:"varint,2,opt,name=role,proto3,enum=shoal.admin.v1.Node_Role" json:"role,omitempty"`
+	Address string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	Alive   bool                   `protobuf:"varint,4,opt,name=alive,proto3" json:"alive,omitempty"`
+	Leader  bool                   `protobuf:"varint,5,opt,name=leader,proto3" json:"leader,omitempty"`
+	Version string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	// FOLLOWER or OBSERVER, of a frontend.
+	FrontendRole string `protobuf:"bytes,7,opt,name=frontend_role,json=frontendRole,proto3" json:"frontend_role,omitempty"`
+	// Its tasks are moving away, and then it will be dropped.
+	Decommissioning bool `protobuf:"varint,8,opt,name=decommissioning,proto3" json:"decommissioning,omitempty"`
+	// What is wrong with it, as far as the leader knows.
+	Trouble       string `protobuf:"bytes,9,opt,name=trouble,proto3" json:"trouble,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -943,6 +949,27 @@ func (x *Node) GetLeader() bool {
 func (x *Node) GetVersion() string {
 	if x != nil {
 		return x.Version
+	}
+	return ""
+}
+
+func (x *Node) GetFrontendRole() string {
+	if x != nil {
+		return x.FrontendRole
+	}
+	return ""
+}
+
+func (x *Node) GetDecommissioning() bool {
+	if x != nil {
+		return x.Decommissioning
+	}
+	return false
+}
+
+func (x *Node) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
 	}
 	return ""
 }
@@ -1378,14 +1405,17 @@ const file_admin_v1_admin_proto_rawDesc = "" +
 	"\x10ListTasksRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"?\n" +
 	"\x11ListTasksResponse\x12*\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x14.shoal.admin.v1.TaskR\x05tasks\"\xea\x01\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x14.shoal.admin.v1.TaskR\x05tasks\"\xd3\x02\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x19.shoal.admin.v1.Node.RoleR\x04role\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05alive\x18\x04 \x01(\bR\x05alive\x12\x16\n" +
 	"\x06leader\x18\x05 \x01(\bR\x06leader\x12\x18\n" +
-	"\aversion\x18\x06 \x01(\tR\aversion\"A\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12#\n" +
+	"\rfrontend_role\x18\a \x01(\tR\ffrontendRole\x12(\n" +
+	"\x0fdecommissioning\x18\b \x01(\bR\x0fdecommissioning\x12\x18\n" +
+	"\atrouble\x18\t \x01(\tR\atrouble\"A\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rROLE_FRONTEND\x10\x01\x12\x10\n" +

@@ -1371,11 +1371,10 @@ type ForwardDone struct {
 	Warnings     []*Warning             `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The session's database now.
 	Database string `protobuf:"bytes,4,opt,name=database,proto3" json:"database,omitempty"`
-	RowCount int64  `protobuf:"varint,5,opt,name=row_count,json=rowCount,proto3" json:"row_count,omitempty"`
 	// What shows the effect of the statement.
-	AppliedIndex uint64 `protobuf:"varint,6,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	AppliedIndex uint64 `protobuf:"varint,5,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	// Unset if it succeeded.
-	Error         *StatementError `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	Error         *StatementError `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1436,13 +1435,6 @@ func (x *ForwardDone) GetDatabase() string {
 		return x.Database
 	}
 	return ""
-}
-
-func (x *ForwardDone) GetRowCount() int64 {
-	if x != nil {
-		return x.RowCount
-	}
-	return 0
 }
 
 func (x *ForwardDone) GetAppliedIndex() uint64 {
@@ -1843,15 +1835,14 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"\acolumns\x18\x01 \x03(\v2'.shoal.frontend.v1.ResultColumns.ColumnR\acolumns\x1a0\n" +
 	"\x06Column\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\"\x95\x02\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\"\xf8\x01\n" +
 	"\vForwardDone\x12#\n" +
 	"\raffected_rows\x18\x01 \x01(\x04R\faffectedRows\x12\x12\n" +
 	"\x04info\x18\x02 \x01(\tR\x04info\x126\n" +
 	"\bwarnings\x18\x03 \x03(\v2\x1a.shoal.frontend.v1.WarningR\bwarnings\x12\x1a\n" +
-	"\bdatabase\x18\x04 \x01(\tR\bdatabase\x12\x1b\n" +
-	"\trow_count\x18\x05 \x01(\x03R\browCount\x12#\n" +
-	"\rapplied_index\x18\x06 \x01(\x04R\fappliedIndex\x127\n" +
-	"\x05error\x18\a \x01(\v2!.shoal.frontend.v1.StatementErrorR\x05error\"\\\n" +
+	"\bdatabase\x18\x04 \x01(\tR\bdatabase\x12#\n" +
+	"\rapplied_index\x18\x05 \x01(\x04R\fappliedIndex\x127\n" +
+	"\x05error\x18\x06 \x01(\v2!.shoal.frontend.v1.StatementErrorR\x05error\"\\\n" +
 	"\x0eStatementError\x12\x14\n" +
 	"\x05errno\x18\x01 \x01(\rR\x05errno\x12\x1a\n" +
 	"\bsqlstate\x18\x02 \x01(\tR\bsqlstate\x12\x18\n" +
