@@ -14,6 +14,7 @@ import (
 // while records come all the time. Each goes on where the other stopped, and no
 // record is lost or loaded twice.
 func TestChangeOfModeUnderLoad(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	fe, _ := startCluster(t, 2)
 	l := setUp(t, fe.DB(), broker, options{partitions: 3, properties: map[string]string{"format": "json", "desired_concurrent_number": "6", "max_batch_interval": "1"}})

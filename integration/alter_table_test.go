@@ -67,6 +67,7 @@ func alterTableUnderLoad(t *testing.T, mode string) {
 // neither at once nor after RESUME and a restart, and what is produced later
 // comes. Table and database have other names then.
 func TestTruncateUnderLoad(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	l := setUp(t, shoal.DB(), broker, options{partitions: 1, properties: map[string]string{"format": "json", "max_batch_interval": "5"}})

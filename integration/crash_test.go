@@ -115,6 +115,7 @@ func killNine(t *testing.T, mode string) {
 // acknowledged. Its records come again, are refused by the ledger, accepted and
 // not loaded.
 func TestDeathBetweenCommitAndAck(t *testing.T) {
+	t.Parallel()
 	const rows = 1000
 	broker := testkafka.Shared(t)
 	fe := cluster.Start(t, "fe", "--bootstrap")
@@ -149,6 +150,7 @@ func TestDeathBetweenCommitAndAck(t *testing.T) {
 // TestAnswerLost: the frontend dies when it has committed a txn and not answered.
 // The same txn is asked again, and is in the table once.
 func TestAnswerLost(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	fe := cluster.New(t, "fe", "--bootstrap")
 	fe.Setenv("SHOAL_DIE_AFTER_COMMITS", "1")
@@ -214,6 +216,7 @@ func (l *load) alterGroup(settings map[string]string) {
 // TestCommitSlowerThanLock: locks expire while the frontend stands still, and
 // renewal is refused. Two tasks hold the same records; the first commit wins.
 func TestCommitSlowerThanLock(t *testing.T) {
+	t.Parallel()
 	const rows = 500
 	broker := testkafka.Start(t, testkafka.Set("group.share.min.record.lock.duration.ms", "1000"))
 	fe, _ := startCluster(t, 1)

@@ -118,6 +118,7 @@ func deadLetters(t *testing.T, mode string) {
 // TestDeadLettersWait: a job loads while its dead letter topic is not there,
 // and says what waits. Nothing of it is forgotten.
 func TestDeadLettersWait(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	fe, _ := startCluster(t, 1)
 	dead := broker.CreateTopic(t, 1, nil)

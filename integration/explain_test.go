@@ -13,6 +13,7 @@ import (
 // TestExplainCreate: a dry run shows what would become of the topic's records,
 // and makes nothing.
 func TestExplainCreate(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	fe, _ := startCluster(t, 1)
 	waitBackend(t, fe)
@@ -112,6 +113,7 @@ func (l *load) checkNote(statement string) {
 
 // TestExplainAllTables: of a job without ON each row names its table.
 func TestExplainAllTables(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	fe, _ := startCluster(t, 1)
 	waitBackend(t, fe)

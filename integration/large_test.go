@@ -18,6 +18,7 @@ import (
 // between small ones, and memory stays bounded: what the tasks may hold, not
 // what there is to load.
 func TestLargeMessages(t *testing.T) {
+	t.Parallel()
 	const (
 		large    = 48
 		size     = 16<<20 - 1000

@@ -108,6 +108,7 @@ func ledgerCheck(t *testing.T, mode string) {
 // TestLedgerCheckNotices damages files on purpose. Each is noticed, by name, and
 // when it is whole again so is the ledger.
 func TestLedgerCheckNotices(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	p := cluster.Start(t, "standalone")
 	l := setUp(t, p.DB(), broker, options{partitions: 1, properties: map[string]string{

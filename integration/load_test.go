@@ -17,6 +17,7 @@ import (
 // TestHotPartition: 200,000 JSON records, nine of ten in one of three
 // partitions, six tasks. Every row arrives once, and every task has worked.
 func TestHotPartition(t *testing.T) {
+	t.Parallel()
 	const rows, chunk = 200_000, 2000
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
@@ -125,6 +126,7 @@ func pauseResumeStop(t *testing.T, mode string) {
 
 // TestCSV: separators, column lists, and rows that are spread over lines.
 func TestCSV(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	l := setUp(t, shoal.DB(), broker, options{
@@ -150,6 +152,7 @@ func TestCSV(t *testing.T) {
 // and keeps the bad ones readable; a limit of five pauses the job with samples
 // and loads nothing that it would have to take back.
 func TestErrorLimit(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	for _, tt := range []struct {
@@ -190,6 +193,7 @@ func TestErrorLimit(t *testing.T) {
 
 // TestCreateIsChecked: what cannot work is refused at CREATE, by name.
 func TestCreateIsChecked(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	l := prepare(t, shoal.DB(), broker, options{partitions: 1})

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,19 @@ import (
 
 // limit is how long anything may take that should take seconds.
 const limit = 3 * time.Minute
+
+// atATime is how many tests run side by side: they wait most of the time.
+const atATime = "4"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", atATime)
+	}
+	os.Exit(m.Run())
+}
 
 // load is one job with its topic and table, as a user set it up.
 type load struct {
@@ -37,11 +52,13 @@ type options struct {
 	properties map[string]string // of the job; share-group mode unless it is among them
 }
 
-// inBothModes runs a test of something that both modes promise, one mode after
-// the other.
+// inBothModes runs a test of something that both modes promise.
 func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 	for _, mode := range []string{"classic", "share_group"} {
-		t.Run(mode, func(t *testing.T) { test(t, mode) })
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			test(t, mode)
+		})
 	}
 }
 

@@ -53,6 +53,7 @@ func (l *load) waitSettled(total int64) {
 // TestClassicPartitions: 100,000 records of eight partitions, three tasks: each
 // partition has one reader, and every row arrives once and in order.
 func TestClassicPartitions(t *testing.T) {
+	t.Parallel()
 	const rows, partitions = 100_000, 8
 	broker := testkafka.Shared(t)
 	fe, _ := startCluster(t, 2)
@@ -72,6 +73,7 @@ func TestClassicPartitions(t *testing.T) {
 // comes, dies and is back, and when the topic grows. No record is lost or
 // loaded twice.
 func TestClassicDivision(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	fe := cluster.Start(t, "fe", "--bootstrap")
 	first := cluster.Start(t, "be", "--fe", fe.Ready.RPC, "--slots", "2")
@@ -132,6 +134,7 @@ func TestClassicDivision(t *testing.T) {
 // TestModesSideBySide: a classic job and a share-group job read the same topic,
 // and neither takes anything from the other.
 func TestModesSideBySide(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	shared := setUp(t, shoal.DB(), broker, options{partitions: 2, properties: map[string]string{"format": "json"}})
@@ -179,6 +182,7 @@ func mixed(i int) []byte {
 // TestBothModesAgree: both modes over the same 500,000 records, some bad, some
 // filtered, some empty, make the same multiset of rows and count the same.
 func TestBothModesAgree(t *testing.T) {
+	t.Parallel()
 	const records, partitions = 500_000, 8
 	broker := testkafka.Shared(t)
 	fe, _ := startCluster(t, 2)

@@ -11,6 +11,7 @@ import (
 // TestNestedColumns: arrays, maps, structs and variants of a topic, by way of
 // the job's expressions, as a client reads them.
 func TestNestedColumns(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	inBothModes(t, func(t *testing.T, mode string) {

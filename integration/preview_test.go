@@ -15,6 +15,7 @@ import (
 
 // TestPreview: people look at a topic's records before they make a job.
 func TestPreview(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	l := &load{t: t, db: shoal.DB(), broker: broker, topic: broker.CreateTopic(t, 2, nil)}

@@ -32,6 +32,7 @@ func startOnS3(t *testing.T, uri string, args ...string) *cluster.Process {
 // -9 in the middle of open txns, and while the S3 server is away, which the job
 // says. No row is lost, none twice, and the ledger adds up.
 func TestWarehouseOnS3(t *testing.T) {
+	t.Parallel()
 	broker, s3 := testkafka.Shared(t), tests3.Start(t)
 	shoal := startOnS3(t, s3.Bucket("shoal", s3.URL))
 	l := setUp(t, shoal.DB(), broker, options{partitions: 2, properties: map[string]string{"format": "json", "desired_concurrent_number": "6"}})
@@ -113,6 +114,7 @@ func noSecretIn(t *testing.T, dir string) {
 // TestS3Refusals: what only a person can put right ends the start with a reason,
 // and no secret is repeated.
 func TestS3Refusals(t *testing.T) {
+	t.Parallel()
 	s3 := tests3.Start(t)
 	for _, tt := range []struct{ name, uri, secret, want string }{
 		{"a secret in the URI", "s3://key:hush@bucket/x", tests3.SecretKey, "no user or password may stand in the URI"},
@@ -136,6 +138,7 @@ func TestS3Refusals(t *testing.T) {
 // TestCacheEviction: queries over tables that do not fit the cache together push
 // each other's files out of it all the time, and each answers right.
 func TestCacheEviction(t *testing.T) {
+	t.Parallel()
 	broker, s3 := testkafka.Shared(t), tests3.Start(t)
 	uri := s3.Bucket("small", s3.URL)
 	shoal := startOnS3(t, uri, "--warehouse-cache-mib", "1")

@@ -18,6 +18,7 @@ import (
 // results of a hundred gigabytes, which nobody could have made in advance, the
 // first rows come too; a client that then goes away takes its query with it.
 func TestResultsStream(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	db := shoal.DB()

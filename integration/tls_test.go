@@ -18,6 +18,7 @@ import (
 // topic, renew them while they run, and serve operators; who has certificates
 // of another authority, or none, is refused and told why.
 func TestMutualTLS(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	certs, foreign := filepath.Join(t.TempDir(), "certs"), filepath.Join(t.TempDir(), "certs")
 	mustShoal(t, "certs", "--out", certs, "--host", "127.0.0.1")
@@ -97,6 +98,7 @@ func refusedBackend(t *testing.T, fe *cluster.Process, certs string) {
 // TestTLSStartRefusals: without certificates no role listens where others could
 // reach it, and a certificate must be the host's.
 func TestTLSStartRefusals(t *testing.T) {
+	t.Parallel()
 	certs := filepath.Join(t.TempDir(), "certs")
 	mustShoal(t, "certs", "--out", certs, "--host", "fe1.example.com")
 	for _, tt := range []struct {

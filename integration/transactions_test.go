@@ -23,6 +23,7 @@ const transactions = 10_000
 // records as void. On the way the ledger stays small, whether the job runs
 // while they are written or finds them there.
 func TestOneRecordTransactions(t *testing.T) {
+	t.Parallel()
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")
 	o := options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}}
@@ -136,6 +137,7 @@ func transact(t *testing.T, client *kgo.Client, commit bool, values ...string) e
 // is nothing to acknowledge and Kafka never gets past them. Shoal settles them,
 // pins the group again by itself, and loads what is behind.
 func TestAbortedFillWindow(t *testing.T) {
+	t.Parallel()
 	const aborted = 300
 	broker := testkafka.Shared(t)
 	shoal := cluster.Start(t, "standalone")

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -147,15 +148,26 @@ func (p *Process) Setenv(key, value string) { p.env = append(p.env, key+"="+valu
 // own for the runs to come.
 func (p *Process) Prefix(command ...string) { p.prefix = command }
 
-// FreeAddr is a loopback address with a port that is free now.
+// taken are the ports that FreeAddr has given out.
+var taken sync.Map
+
+// FreeAddr is a loopback address with a port that is free now and given out only
+// once. It is below those that the system takes for outgoing connections, so
+// that a process that is down for a while finds it free again.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 5000+rand.IntN(10_000))
+		if _, again := taken.LoadOrStore(addr, true); again {
+			continue
+		}
+		if lis, err := net.Listen("tcp", addr); err == nil {
+			lis.Close()
+			return addr
+		}
 	}
-	defer lis.Close()
-	return lis.Addr().String()
+	t.Fatal("no free port in a thousand draws")
+	return ""
 }
 
 // Run starts the process and waits until it is ready.
