@@ -219,7 +219,7 @@ func (b *beat) learn(number uint64, req *backendv1.HeartbeatRequest, answer *bac
 	for _, ref := range answer.Lacking {
 		switch since := ran[key(ref)]; {
 		case ended[key(ref)] || since > number: // it was taken on after this heartbeat
-		case since > 0 || committed[key(ref)]:
+		case since > 0 || committed[key(ref)] || ref.Drain:
 			ended[key(ref)] = true
 		default:
 			rec.lacking = append(rec.lacking, ref)

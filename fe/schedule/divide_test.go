@@ -67,6 +67,19 @@ func (w *world) plan(ended map[schedule.Ref]bool) int {
 	return len(plan.Commands)
 }
 
+// settle plans until all that drains has ended.
+func (w *world) settle(ended map[schedule.Ref]bool) {
+	for rounds := 0; w.plan(ended) > 0; rounds++ {
+		if rounds == 20 {
+			w.t.Fatalf("plans go on: %s", w.tell())
+		}
+		ended = make(map[schedule.Ref]bool)
+		for _, task := range w.ByID(w.job).Tasks {
+			ended[schedule.Ref{TaskID: task.Id, Epoch: task.Epoch}] = task.DrainingMs > 0
+		}
+	}
+}
+
 // change pauses the job, alters it and resumes it.
 func (w *world) change(desired int64) {
 	load := &typesv1.RoutineLoad{Mode: typesv1.RoutineLoad_MODE_CLASSIC, DesiredConcurrentNumber: desired, GroupId: "g-1"}
@@ -210,7 +223,7 @@ func TestEachPartitionHasOneReader(t *testing.T) {
 					w.backends = append(w.backends, schedule.Backend{ID: id, Slots: rapid.IntRange(0, 4).Draw(t, "slots")})
 				}
 			}
-			w.plan(ended)
+			w.settle(ended)
 			w.checkReaders(t)
 			if n := w.plan(nil); n != 0 {
 				t.Fatalf("the next plan has %d commands: %s", n, w.tell())

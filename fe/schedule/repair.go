@@ -11,7 +11,8 @@ import (
 
 // Repair tasks have a slot of their own on each backend that has slots at all,
 // so that a crowded cluster repairs as well, and repairing takes nothing from
-// loading. They end by themselves; what one left the auditor finds again.
+// loading. They end by themselves, or are told to where the
+// backend is to be avoided; what one left the auditor finds again.
 
 // repair places the repair tasks of all jobs, and removes those that are over.
 func (p *planner) repair(drafts []*draft) {
@@ -25,6 +26,9 @@ func (p *planner) repair(drafts []*draft) {
 			d.change.RemoveTaskIds = append(d.change.RemoveTaskIds, task.Id)
 		case p.isThere(task.BackendId) && !taken[task.BackendId]:
 			taken[task.BackendId] = true
+			if p.backends[task.BackendId].Avoid && task.DrainingMs == 0 {
+				d.change.DrainTaskIds = append(d.change.DrainTaskIds, task.Id)
+			}
 		default:
 			waiting = append(waiting, d)
 		}
@@ -39,22 +43,23 @@ func (p *planner) repair(drafts []*draft) {
 	}
 }
 
-// over tells whether a repair task has nothing to do any more: it ended, or
-// another topic has the name that it reads.
+// over tells whether a repair task has nothing to do any more: it ended or was
+// too slow to, or another topic has the name that it reads.
 func (p *planner) over(job Job, task *raftlogv1.Task) bool {
 	gone := func(r *typesv1.PartitionRanges) bool { return !bytes.Equal(r.TopicId, job.TopicID) }
-	return p.in.Ended[Ref{task.Id, task.Epoch}] || len(job.TopicID) > 0 && slices.ContainsFunc(task.Repair, gone)
+	return p.in.Ended[Ref{task.Id, task.Epoch}] || task.DrainingMs > 0 && !p.within(task.DrainingMs, drainMs) || len(job.TopicID) > 0 && slices.ContainsFunc(task.Repair, gone)
 }
 
 // isThere tells whether a backend may have a repair task.
 func (p *planner) isThere(backend uint64) bool {
-	return slices.ContainsFunc(p.in.Backends, func(b Backend) bool { return b.ID == backend && (b.Unheard || b.Slots > 0) })
+	b := p.backends[backend]
+	return b != nil && (b.Unheard || b.Slots > 0)
 }
 
 // spare is a backend whose slot for repairs is not taken, 0 if there is none.
 func (p *planner) spare(taken map[uint64]bool) uint64 {
 	for _, b := range p.in.Backends {
-		if !b.Unheard && b.Slots > 0 && !taken[b.ID] {
+		if b.usable() && b.Slots > 0 && !taken[b.ID] {
 			return b.ID
 		}
 	}

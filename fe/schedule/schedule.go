@@ -1,31 +1,36 @@
-// Package schedule decides where the tasks of routine load jobs run.
+// Package schedule decides where the tasks of routine load jobs run, and how
+// many.
 //
 // It is the leader's plan, as pure functions: Make looks at the replicated
 // jobs and at the backends as heartbeats show them, and returns the commands
 // to propose; Heartbeat says what a backend should run. There is no clock, no
 // I/O and no randomness in it, so the leader's loop and the simulation run the
-// same code.
+// same code. The reasons are in docs/decisions/elastic-tasks.md.
 //
-// A share-group job gets min(desired_concurrent_number or twice its
-// partitions, the broker's group.share.max.size) tasks, as far as free slots
-// of live backends allow; partitions do not cap them. A classic job gets at most
-// one task for each partition, and its partitions are divided over the tasks
-// that have a backend (divide.go): each is read by exactly one, at an epoch that
-// is raised when the division changes.
+// How many. A share-group job may have min(desired_concurrent_number or twice its
+// partitions, the broker's group.share.max.size) tasks; partitions do not cap
+// them. How many of these it wants follows its work (pace.go). A classic job wants
+// one task for each partition, at most desired_concurrent_number, and its
+// partitions are divided over the tasks that have a backend (divide.go): each is
+// read by exactly one, at an epoch that is raised when the division changes. If
+// all jobs together want more than there are slots, they get the same, as far as
+// they want as many; and if there are more jobs than slots, they take turns
+// (allot.go).
 //
-// A task is moved only when it cannot run where it is: its backend is gone or
-// has fewer slots than tasks, or the task ended by itself. Nothing is moved to
-// level the load, since each move gives back records and costs them a delivery.
-// The one exception: those tasks do not end, so a job that finds all slots taken gets
-// that of a task of the job with the most, or it would wait for ever. Planning
-// again without a change gives nothing.
+// Where. Tasks are spread over backends: each goes where its job has the fewest,
+// and then to most free slots. Backends to avoid get none, and theirs move as soon
+// as others have room; few at a time move to level what joined backends leave
+// uneven (move.go). A task whose backend is gone moves at once.
+//
+// What takes a task away from a backend that lives has it drain first: it commits
+// what it holds and leaves its group, and its slot is its own until then, or
+// until it was too slow. Planning again without a change gives nothing.
 //
 // Repair tasks (repair.go), which the auditor makes, have a slot of their own on
 // each backend, and are removed once they have ended.
 package schedule
 
 import (
-	"cmp"
 	"slices"
 
 	"shoal/fe/state/jobs"
@@ -39,6 +44,9 @@ const KeepMs = 3 * 24 * 3600 * 1000
 // restartMs is the least time between two epochs of a task that ends by
 // itself, so that one which cannot run does not fill the log.
 const restartMs = 2000
+
+// drainMs is how long a task may drain: as long as the longest lock.
+const drainMs = 60_000
 
 // Reason codes of a cancelled job (Doris's InternalErrorCode).
 const (
@@ -60,6 +68,10 @@ type Job struct {
 	Partitions []int32
 	TopicID    []byte
 	MaxMembers int
+	// Wanted is how many tasks there is work for, as Pacer has it; 0 for as many as
+	// Limit allows. Idle jobs are the first to make room for others.
+	Wanted int
+	Idle   bool
 }
 
 // A Backend is one that is, or may be, alive. Those that are dead or were
@@ -70,6 +82,10 @@ type Backend struct {
 	// Unheard: a new leader has not heard of it yet. It keeps its tasks and
 	// gets none.
 	Unheard bool
+	// Avoid: it gets no task, and those that it has move to where there is room.
+	Avoid bool
+	// SinceMs is when it became alive.
+	SinceMs int64
 }
 
 // An Input is what the leader sees.
@@ -77,6 +93,9 @@ type Input struct {
 	NowMs    int64 // milliseconds since 1970
 	Jobs     []Job // ascending by id
 	Backends []Backend
+	// Decommissioning are the ids of backends, alive or not, that are dropped once
+	// no task has them. Those that are alive are to be avoided.
+	Decommissioning []uint64
 	// Ended holds tasks that will not run any more at their epoch, though
 	// their backend is alive.
 	Ended map[Ref]bool
@@ -108,7 +127,7 @@ func Heartbeat(jobs []*raftlogv1.Job, backendID uint64) []*backendv1.TaskRef {
 		}
 		for _, task := range job.Tasks {
 			if task.BackendId == backendID {
-				refs = append(refs, &backendv1.TaskRef{TaskId: task.Id, Epoch: task.Epoch})
+				refs = append(refs, &backendv1.TaskRef{TaskId: task.Id, Epoch: task.Epoch, Drain: task.DrainingMs > 0})
 			}
 		}
 	}
@@ -122,10 +141,7 @@ func runs(job *raftlogv1.Job) bool {
 
 // Make plans one tick.
 func Make(in Input) Plan {
-	p := planner{in: in, free: make(map[uint64]int)}
-	for _, b := range in.Backends {
-		p.free[b.ID] = b.Slots
-	}
+	p := newPlanner(in)
 	var drafts []*draft
 	for _, job := range in.Jobs {
 		if command := lifeCycle(job, in.NowMs); command != nil {
@@ -136,14 +152,16 @@ func Make(in Input) Plan {
 			drafts = append(drafts, p.review(job))
 		}
 	}
-	p.share(drafts)
-	poorestFirst := slices.SortedStableFunc(slices.Values(drafts), func(a, b *draft) int { return cmp.Compare(len(a.kept), len(b.kept)) })
-	for p.placeRound(poorestFirst) {
-	}
+	p.allot(drafts)
+	p.trim(drafts)
+	p.fill(drafts)
+	p.moveOff(drafts)
+	p.level(drafts)
 	p.repair(drafts)
 	for _, d := range drafts {
 		p.finish(d)
 	}
+	p.dropIdle()
 	return p.plan
 }
 
@@ -168,95 +186,20 @@ func lifeCycle(job Job, nowMs int64) *raftlogv1.Command {
 	return &raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: change}}
 }
 
-// planner is one run of Make.
-type planner struct {
-	in   Input
-	free map[uint64]int // slots by backend; those unheard of and dead ones have none to give
-	plan Plan
-}
-
-// draft is the plan of one job in the making.
-type draft struct {
-	job     Job
-	kept    []*raftlogv1.Task // stay where they are
-	place   []*raftlogv1.Task // need a backend, lost ones before waiting ones
-	missing int               // tasks to make, if there are slots
-	change  raftlogv1.ScheduleTasks
-	lost    []string // members that did not leave by themselves
-}
-
-// review finds what a job's tasks need.
-func (p *planner) review(job Job) *draft {
-	d := &draft{job: job, change: raftlogv1.ScheduleTasks{JobId: job.Id}}
-	tasks := jobs.Loaders(job.Job)
-	limit, known := Limit(job)
-	if jobs.Classic(job.Job) && !known {
-		for _, task := range tasks {
-			p.keeps(task) // its slot is taken
-		}
-		return d // there is nothing to divide yet
-	}
-	if known && len(tasks) > limit {
-		// Those without a backend go first, then the youngest.
-		slices.SortStableFunc(tasks, func(a, b *raftlogv1.Task) int {
-			return cmp.Or(boolOrder(a.BackendId == 0, b.BackendId == 0), cmp.Compare(a.Id, b.Id))
+// dropIdle drops backends that are being decommissioned and have no task. What
+// their former tasks might still commit is of older epochs.
+func (p *planner) dropIdle() {
+	for _, id := range p.in.Decommissioning {
+		busy := slices.ContainsFunc(p.in.Jobs, func(job Job) bool {
+			return slices.ContainsFunc(job.Tasks, func(t *raftlogv1.Task) bool { return t.BackendId == id })
 		})
-		for _, task := range tasks[limit:] {
-			d.change.RemoveTaskIds = append(d.change.RemoveTaskIds, task.Id)
-		}
-		tasks = tasks[:limit]
-	}
-	d.missing = max(0, limit-len(tasks))
-	var waiting []*raftlogv1.Task
-	for _, task := range tasks {
-		switch {
-		case task.BackendId == 0:
-			waiting = append(waiting, task)
-		case p.keeps(task):
-			d.kept = append(d.kept, task)
-		default:
-			d.place = append(d.place, task)
-			if !jobs.Classic(job.Job) {
-				d.lost = append(d.lost, task.MemberId)
-			}
+		if !busy {
+			p.propose(&raftlogv1.Command{Body: &raftlogv1.Command_DropBackend{DropBackend: &raftlogv1.DropBackend{BackendId: id, Idle: true, Decommissioned: true}}})
 		}
 	}
-	d.place = append(d.place, waiting...)
-	return d
 }
 
-// boolOrder sorts false before true.
-func boolOrder(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
-}
-
-// keeps tells whether a task stays where it is, and takes its slot there.
-func (p *planner) keeps(task *raftlogv1.Task) bool {
-	if p.in.Ended[Ref{task.Id, task.Epoch}] && !p.fresh(task) {
-		return false
-	}
-	i := slices.IndexFunc(p.in.Backends, func(b Backend) bool { return b.ID == task.BackendId })
-	if i < 0 || !p.in.Backends[i].Unheard && p.free[task.BackendId] <= 0 {
-		return false
-	}
-	p.free[task.BackendId]--
-	return true
-}
-
-// fresh tells whether a task has its epoch only since a moment ago. One that has
-// it since a time to come was assigned by another clock.
-func (p *planner) fresh(task *raftlogv1.Task) bool {
-	age := p.in.NowMs - task.AssignedMs
-	return age >= 0 && age < restartMs
-}
-
-// Limit is the number of tasks that a job should have when there are slots.
+// Limit is the number of tasks that a job may have when there are slots.
 // It is not known, and the number so far, until the broker or, in share mode,
 // CREATE told the partitions. While only CREATE did, no task is too many: the
 // topic may have grown since.
@@ -279,113 +222,4 @@ func Limit(job Job) (limit int, known bool) {
 		limit = min(limit, job.MaxMembers)
 	}
 	return limit, true
-}
-
-// share frees a slot for each job that has no task and would find none, as long
-// as another job has two: it loses its youngest.
-func (p *planner) share(drafts []*draft) {
-	lacking := 0
-	for _, d := range drafts {
-		if len(d.kept) == 0 && len(d.place)+d.missing > 0 {
-			lacking++
-		}
-	}
-	for _, b := range p.in.Backends {
-		if !b.Unheard {
-			lacking -= max(0, p.free[b.ID])
-		}
-	}
-	for ; lacking > 0; lacking-- {
-		richest := slices.MaxFunc(drafts, func(a, b *draft) int { return cmp.Compare(len(a.kept), len(b.kept)) })
-		if len(richest.kept) < 2 || !p.giveUp(richest) {
-			return
-		}
-	}
-}
-
-// giveUp removes the youngest of a job's tasks that are on backends heard of.
-func (p *planner) giveUp(d *draft) bool {
-	youngest := -1
-	for i, task := range d.kept {
-		heard := slices.ContainsFunc(p.in.Backends, func(b Backend) bool { return b.ID == task.BackendId && !b.Unheard })
-		if heard && (youngest < 0 || task.Id > d.kept[youngest].Id) {
-			youngest = i
-		}
-	}
-	if youngest < 0 {
-		return false
-	}
-	task := d.kept[youngest]
-	d.kept = slices.Delete(d.kept, youngest, youngest+1)
-	d.change.RemoveTaskIds = append(d.change.RemoveTaskIds, task.Id)
-	p.free[task.BackendId]++
-	return true
-}
-
-// placeRound gives each job one slot, first to tasks that exist, and tells
-// whether any got one. Jobs take turns so that a large one does not starve the
-// others.
-func (p *planner) placeRound(drafts []*draft) bool {
-	placed := false
-	for _, d := range drafts {
-		if len(d.place) == 0 && d.missing == 0 {
-			continue
-		}
-		backend := p.roomiest()
-		if backend == 0 {
-			return false
-		}
-		p.free[backend]--
-		placed = true
-		assignment := &raftlogv1.TaskAssignment{BackendId: backend}
-		if !jobs.Classic(d.job.Job) {
-			assignment.MemberId = p.in.MemberID()
-		}
-		if len(d.place) > 0 {
-			assignment.TaskId = d.place[0].Id
-			d.place = d.place[1:]
-		} else {
-			d.missing--
-		}
-		d.change.Assignments = append(d.change.Assignments, assignment)
-	}
-	return placed
-}
-
-// roomiest is the backend with the most free slots, 0 if there is none; the
-// lowest id among equals.
-func (p *planner) roomiest() uint64 {
-	best, most := uint64(0), 0
-	for _, b := range p.in.Backends {
-		if free := p.free[b.ID]; !b.Unheard && (free > most || free == most && free > 0 && b.ID < best) {
-			best, most = b.ID, free
-		}
-	}
-	return best
-}
-
-// finish takes tasks that found no place off their lost backends and proposes
-// the job's change, if there is one.
-func (p *planner) finish(d *draft) {
-	for _, task := range d.place {
-		if task.BackendId != 0 {
-			d.change.Assignments = append(d.change.Assignments, &raftlogv1.TaskAssignment{TaskId: task.Id})
-		}
-	}
-	if jobs.Classic(d.job.Job) {
-		d.divide()
-	}
-	if len(d.change.Assignments)+len(d.change.RemoveTaskIds) == 0 {
-		return
-	}
-	if len(d.lost) > 0 {
-		p.plan.Leaves = append(p.plan.Leaves, Leave{JobID: d.job.Id, Members: d.lost})
-	}
-	p.propose(&raftlogv1.Command{Body: &raftlogv1.Command_ScheduleTasks{ScheduleTasks: &d.change}})
-}
-
-// propose adds a command.
-func (p *planner) propose(command *raftlogv1.Command) {
-	command.AtMs = p.in.NowMs
-	p.plan.Commands = append(p.plan.Commands, command)
 }
