@@ -63,6 +63,10 @@ bench: build ## rows per second of the whole path beside its two limits, into do
 	SHOAL_BINARY=$(CURDIR)/bin/shoal go test -run '^$$' -bench . -benchtime 1x -timeout 2h \
 	  ./integration/bench -rows $(ROWS) -rounds $(ROUNDS) -docs $(CURDIR)/docs/benchmarks.md
 
+.PHONY: recovery
+recovery: build ## how soon the partitions of a lost backend are served again, beside a plain share consumer; 7 minutes
+	$(deps); SHOAL_BINARY=$(CURDIR)/bin/shoal go test -run '^$$' -bench . -benchtime 1x -timeout 1h ./integration/recovery
+
 .PHONY: fuzz
 fuzz: toolchain ## each fuzz target for FUZZTIME (30s)
 	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file target; do \
