@@ -3,8 +3,10 @@ package integration
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -64,6 +66,18 @@ func TestMutualTLS(t *testing.T) {
 	}
 	late.Stop()
 	refusedBackend(t, fe, filepath.Join(foreign, "127.0.0.1"))
+
+	stranger := filepath.Join(t.TempDir(), "stranger") // of the same authority, and another cluster
+	if err := os.CopyFS(stranger, os.DirFS(node)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chmod(filepath.Join(stranger, "tls.key"), 0o600), os.Remove(filepath.Join(stranger, "cluster.token")),
+		os.WriteFile(filepath.Join(stranger, "cluster.token"), []byte("0123456789abcdef"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.New(t, "be", "--fe", fe.Ready.RPC, "--tls-dir", stranger).TryRun(); err == nil || !strings.Contains(err.Error(), "another cluster.token") {
+		t.Errorf("a backend with another token started, or said %v", err)
+	}
 }
 
 // refusedBackend starts a backend that the frontend does not let in, and wants

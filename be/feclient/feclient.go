@@ -52,13 +52,13 @@ type Client struct {
 
 // New returns a client that knows the frontends at addrs (host:port), of which
 // there must be one at least. tls is what it shows and accepts, nil for
-// connections in clear. The options are added to those of every connection;
+// connections in clear, token what it sends. The options are added to those of every connection;
 // tests set a dialer.
-func New(addrs []string, tls *nodetls.Credentials, dial ...grpc.DialOption) (*Client, error) {
+func New(addrs []string, tls *nodetls.Credentials, token nodetls.Token, dial ...grpc.DialOption) (*Client, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("no frontend given: name one with --fe host:port")
 	}
-	dial = slices.Concat(rpcconn.DialOptions(tls), []grpc.DialOption{grpc.WithConnectParams(reconnect)}, dial)
+	dial = slices.Concat(rpcconn.DialOptions(tls, token), []grpc.DialOption{grpc.WithConnectParams(reconnect)}, dial)
 	return &Client{frontends: slices.Clone(addrs), leader: addrs[0], dial: dial, conns: map[string]*grpc.ClientConn{}}, nil
 }
 

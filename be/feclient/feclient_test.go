@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"shoal/be/feclient"
+	"shoal/internal/nodetls"
 	frontendv1 "shoal/proto/frontend/v1"
 )
 
@@ -64,7 +65,7 @@ func TestCommitFollowsTheLeader(t *testing.T) {
 	leader := &frontend{answer: func() error { return nil }}
 	leaderAddr := serve(t, leader)
 	follower := &frontend{answer: notLeader(t, leaderAddr)}
-	c, err := feclient.New([]string{serve(t, follower)}, nil)
+	c, err := feclient.New([]string{serve(t, follower)}, nil, nodetls.Token{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestCommitFollowsTheLeader(t *testing.T) {
 
 func TestCommitTriesEachFrontendOnce(t *testing.T) {
 	a, b := &frontend{answer: notLeader(t, "")}, &frontend{answer: notLeader(t, "")}
-	c, err := feclient.New([]string{serve(t, a), serve(t, b)}, nil)
+	c, err := feclient.New([]string{serve(t, a), serve(t, b)}, nil, nodetls.Token{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestCommitPassesOverTheUnreachable(t *testing.T) {
 	dead := lis.Addr().String()
 	lis.Close()
 	leader := &frontend{answer: func() error { return nil }}
-	c, err := feclient.New([]string{dead, serve(t, leader)}, nil)
+	c, err := feclient.New([]string{dead, serve(t, leader)}, nil, nodetls.Token{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestCommitPassesOverTheSilent(t *testing.T) {
 		frontendv1.RegisterFrontendServiceServer(srv, &frontend{answer: func() error { return nil }})
 		go srv.Serve(lis)
 		defer srv.Stop()
-		c, err := feclient.New([]string{"10.0.0.1:1", "10.0.0.2:1"}, nil, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		c, err := feclient.New([]string{"10.0.0.1:1", "10.0.0.2:1"}, nil, nodetls.Token{}, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			if addr == "10.0.0.1:1" {
 				return silent()
 			}
@@ -150,7 +151,7 @@ func TestCommitPassesOverTheSilent(t *testing.T) {
 // records.
 func TestCommitOfAMalformedTxnIsAborted(t *testing.T) {
 	fe := &frontend{answer: func() error { return status.Error(codes.InvalidArgument, "no digest") }}
-	c, err := feclient.New([]string{serve(t, fe)}, nil)
+	c, err := feclient.New([]string{serve(t, fe)}, nil, nodetls.Token{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,6 +53,7 @@ type Config struct {
 	DataDir   string
 	Frontends []string             // rpc addresses, host:port
 	TLS       *nodetls.Credentials // nil for gRPC in clear
+	Token     nodetls.Token        // the cluster's, for frontends to let this backend in
 	Warehouse string               // URI, "" for whatever the cluster has
 	// CacheBytes bounds the copies of files of a warehouse on S3.
 	CacheBytes int64
@@ -85,7 +86,7 @@ type Server struct {
 // New takes the data folder, which Run gives back, and reads the backend's
 // identity. It starts nothing.
 func New(cfg Config) (*Server, error) {
-	fe, err := feclient.New(cfg.Frontends, cfg.TLS)
+	fe, err := feclient.New(cfg.Frontends, cfg.TLS, cfg.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +190,7 @@ func (s *Server) join(ctx context.Context) (*frontendv1.RegisterBackendResponse,
 		switch code := status.Code(errors.Unwrap(err)); {
 		case err == nil:
 			return resp, s.remember(resp.ClusterId)
-		case code == codes.PermissionDenied || code == codes.InvalidArgument:
+		case code == codes.PermissionDenied || code == codes.InvalidArgument || code == codes.Unauthenticated:
 			return nil, fmt.Errorf("the cluster refuses this backend: %w", err)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"shoal/internal/nodetls"
 	"shoal/internal/rpcconn"
 	adminv1 "shoal/proto/admin/v1"
 )
@@ -31,7 +32,7 @@ func dialAdmin(cmd *cobra.Command) (adminv1.AdminServiceClient, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := grpc.NewClient(addr, rpcconn.DialOptions(tls)...)
+	conn, err := grpc.NewClient(addr, rpcconn.DialOptions(tls, nodetls.Token{})...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("frontend %s: %w", addr, err)
 	}

@@ -32,7 +32,7 @@ const defaultSlots = 16
 // settings are the flags of the roles.
 type settings struct {
 	dataDir, warehouse, host               string
-	secretsDir, tlsDir                     string
+	secretsDir, tlsDir, tokenFile          string
 	mysqlAddr, httpAddr, rpcAddr, raftAddr string
 	bootstrap                              bool
 	frontends                              []string
@@ -49,6 +49,7 @@ func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
 	f.StringVar(&s.dataDir, "data-dir", "data", "`folder` for all that this process keeps")
 	f.StringVar(&s.secretsDir, "secrets-dir", os.Getenv(clientprops.FolderVariable), "`folder` of the files that ${file:PATH} in property.* of jobs may read; without it none")
 	f.StringVar(&s.tlsDir, "tls-dir", "", tlsDirUsage)
+	f.StringVar(&s.tokenFile, "cluster-token-file", "", "`file` with a secret that all nodes of the cluster have, mode 0600 (default "+nodetls.TokenFile+" in --tls-dir, if it is there)")
 	f.StringVar(&s.host, "advertise-host", "127.0.0.1", "`host` under which others reach this process")
 	f.StringVar(&s.httpAddr, "http-addr", fmt.Sprintf("127.0.0.1:%d", httpPort), "listen `address` for /health")
 	f.StringVar(&s.rpcAddr, "rpc-addr", fmt.Sprintf("127.0.0.1:%d", rpcPort), "listen `address` for gRPC")
@@ -172,7 +173,11 @@ func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) 
 	if err != nil {
 		return err
 	}
-	p := &process{settings: s, log: log, tls: tls, grpc: grpc.NewServer(rpcconn.ServerOptions(tls)...), onReady: ready}
+	token, err := s.readToken()
+	if err != nil {
+		return err
+	}
+	p := &process{settings: s, log: log, tls: tls, token: token, grpc: grpc.NewServer(rpcconn.ServerOptions(tls, token)...), onReady: ready}
 	defer p.close()
 	if err := p.listen(fe); err != nil {
 		return err
@@ -218,6 +223,23 @@ func (s *settings) openTLS(log *slog.Logger) (*nodetls.Credentials, error) {
 	return tls, nil
 }
 
+// readToken reads the cluster's token, if there is one.
+func (s *settings) readToken() (token nodetls.Token, err error) {
+	switch {
+	case s.tokenFile != "":
+		token, err = nodetls.ReadToken(s.tokenFile)
+		if err != nil {
+			err = fmt.Errorf("--cluster-token-file: %w", err)
+		}
+	case s.tlsDir != "":
+		token, err = nodetls.TokenIn(s.tlsDir)
+		if err != nil {
+			err = fmt.Errorf("--tls-dir: %w", err)
+		}
+	}
+	return token, err
+}
+
 func (s *settings) logWriter() io.Writer {
 	if s.log == nil {
 		return os.Stderr
@@ -230,6 +252,7 @@ type process struct {
 	*settings
 	log              *slog.Logger
 	tls              *nodetls.Credentials // nil for gRPC in clear
+	token            nodetls.Token
 	grpc             *grpc.Server
 	rpc, http, mysql net.Listener
 	raft             net.Listener // owned by fe
@@ -276,7 +299,7 @@ func (p *process) close() {
 func (p *process) openFrontend() (err error) {
 	p.fe, err = feserver.Open(feserver.Config{
 		DataDir: filepath.Join(p.dataDir, "fe"), Warehouse: p.warehouse, NewWarehouse: "file://" + filepath.Join(p.dataDir, "warehouse"),
-		Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), TLS: p.tls, Raft: p.raft, Version: version, Logger: p.log,
+		Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), TLS: p.tls, Token: p.token, Raft: p.raft, Version: version, Logger: p.log,
 		AfterCommit: dieAfter(p.dieAfterCommits),
 	})
 	if err == nil {
@@ -291,7 +314,7 @@ func (p *process) openBackend() (err error) {
 		frontends = []string{net.JoinHostPort(p.host, strconv.Itoa(int(port(p.rpc))))}
 	}
 	config := beserver.Config{
-		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, TLS: p.tls, Warehouse: p.warehouse, CacheBytes: p.cacheMiB << 20, Host: p.host, RPCPort: port(p.rpc),
+		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, TLS: p.tls, Token: p.token, Warehouse: p.warehouse, CacheBytes: p.cacheMiB << 20, Host: p.host, RPCPort: port(p.rpc),
 		HTTPPort: port(p.http), Slots: p.slots, Threads: runtime.NumCPU(), Version: version, Logger: p.log,
 		AfterDelivery: dieAfter(p.dieAfterDeliveries),
 	}

@@ -244,7 +244,7 @@ func TestLostLog(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	certs := func() (node, operator *nodetls.Credentials) {
 		dir := t.TempDir()
-		if _, err := nodetls.Issue(dir, [][]string{{"127.0.0.1"}}, time.Now()); err != nil {
+		if _, err := nodetls.Issue(dir, [][]string{{"127.0.0.1"}}, false, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		var opened [2]*nodetls.Credentials

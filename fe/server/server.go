@@ -63,6 +63,7 @@ type Config struct {
 	HTTPPort                uint32
 	RPCPort                 uint32
 	TLS                     *nodetls.Credentials // of connections to backends, nil for gRPC in clear
+	Token                   nodetls.Token        // the cluster's, for other nodes to let this one in
 	Raft                    net.Listener         // for the other frontends; the Server owns it
 	Version                 string
 	Logger                  *slog.Logger
@@ -114,12 +115,12 @@ func (s *Server) assemble() {
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
-	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS)...)
+	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	s.cluster = forward.New(forward.Config{
 		ID: s.identity.FrontendID, Store: s.store, Elsewhere: s.store.elsewhere, LiveBackends: s.liveBackends, Globals: s.globals,
-		Logger: s.cfg.Logger, Dial: rpcconn.DialOptions(s.cfg.TLS), Version: s.cfg.Version, Started: started,
+		Logger: s.cfg.Logger, Dial: rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token), Version: s.cfg.Version, Started: started,
 	})
-	s.readers = backend.NewPool(s.store, s.cluster.LiveBackends, rpcconn.DialOptions(s.cfg.TLS)...)
+	s.readers = backend.NewPool(s.store, s.cluster.LiveBackends, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
 	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Leases: &s.leases, Secrets: s.secrets, Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)

@@ -20,6 +20,7 @@ import (
 	"shoal/be/share"
 	"shoal/be/source"
 	"shoal/be/task"
+	"shoal/internal/nodetls"
 	"shoal/internal/offsets"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -98,7 +99,7 @@ func (w *world) startBackend(n int) *backend {
 	w.started++
 	b := &backend{w: w, host: w.network.host(fmt.Sprintf("backend%d.%d", n, w.started)), server: grpc.NewServer()}
 	var err error
-	if b.fe, err = feclient.New([]string{frontendRPC}, nil, grpc.WithContextDialer(b.host.grpc)); err != nil {
+	if b.fe, err = feclient.New([]string{frontendRPC}, nil, nodetls.Token{}, grpc.WithContextDialer(b.host.grpc)); err != nil {
 		w.t.Fatal(err)
 	}
 	port := 9060 + n

@@ -115,14 +115,15 @@ func TestRenewal(t *testing.T) {
 	issue(t, dir, time.Now(), "a", "c")
 	after := contents()
 	changed := map[string]bool{"/ca.crt": false, "/ca.key": false, "/a/ca.crt": false, "/a/tls.crt": true, "/a/tls.key": true, "/operator/ca.crt": false,
-		"/operator/tls.crt": true, "/operator/tls.key": true, "/b/ca.crt": false, "/b/tls.crt": false, "/b/tls.key": false}
+		"/operator/tls.crt": true, "/operator/tls.key": true, "/b/ca.crt": false, "/b/tls.crt": false, "/b/tls.key": false,
+		"/cluster.token": false, "/a/cluster.token": false, "/b/cluster.token": false}
 	for path, want := range changed {
 		if before[path] == "" || (before[path] != after[path]) != want {
 			t.Errorf("%s: changed %v, want %v", path, before[path] != after[path], want)
 		}
 	}
-	if len(after) != len(changed)+3 || after["/c/ca.crt"] != before["/ca.crt"] {
-		t.Errorf("%d files, and the new node's authority is another", len(after))
+	if len(after) != len(changed)+4 || after["/c/ca.crt"] != before["/ca.crt"] || after["/c/cluster.token"] != before["/cluster.token"] {
+		t.Errorf("%d files, and the new node's authority or token is another", len(after))
 	}
 	block, _ := pem.Decode([]byte(after["/a/tls.crt"]))
 	cert, err := x509.ParseCertificate(block.Bytes)
@@ -137,7 +138,7 @@ func TestIssueRefuses(t *testing.T) {
 		"operator": "no host can be named", "twice": "given twice", "a,": "neither a host name",
 	} {
 		dir := t.TempDir()
-		_, err := nodetls.Issue(dir, [][]string{{"twice"}, strings.Split(name, ",")}, time.Now())
+		_, err := nodetls.Issue(dir, [][]string{{"twice"}, strings.Split(name, ",")}, false, time.Now())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
@@ -148,7 +149,7 @@ func TestIssueRefuses(t *testing.T) {
 	dir := issue(t, t.TempDir(), time.Now(), "a")
 	spoiled := func(what, want string, at time.Time) {
 		t.Helper()
-		if _, err := nodetls.Issue(dir, [][]string{{"a"}}, at); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := nodetls.Issue(dir, [][]string{{"a"}}, false, at); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", what, err, want)
 		}
 	}
@@ -181,8 +182,8 @@ func TestPlain(t *testing.T) {
 		near.Close()
 		far.Close()
 	}
-	addr, _ := serve(t, rpcconn.ServerOptions(nil)...)
-	if err := call(t, addr, false, rpcconn.DialOptions(nil)...); status.Code(err) != codes.Unimplemented {
+	addr, _ := serve(t, rpcconn.ServerOptions(nil, nodetls.Token{})...)
+	if err := call(t, addr, false, rpcconn.DialOptions(nil, nodetls.Token{})...); status.Code(err) != codes.Unimplemented {
 		t.Errorf("over loopback: %v", err)
 	}
 }

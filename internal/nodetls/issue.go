@@ -44,20 +44,30 @@ type Issued struct {
 // that exist get new keys and certificates: that is how they are renewed.
 // Certificates are valid from now on for a year, the authority for ten. All
 // keys are ECDSA P-256, and all files their owner's alone.
-func Issue(dir string, nodes [][]string, now time.Time) ([]Issued, error) {
+//
+// The nodes' folders also get the cluster's token from dir, made with the
+// authority or because newToken says so.
+func Issue(dir string, nodes [][]string, newToken bool, now time.Time) ([]Issued, error) {
 	if err := checkNames(nodes); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	ca, err := authority(dir, now)
+	ca, isNew, err := authority(dir, now)
+	if err != nil {
+		return nil, err
+	}
+	token, err := tokenOf(dir, isNew || newToken)
 	if err != nil {
 		return nil, err
 	}
 	var made []Issued
 	for _, names := range nodes {
 		issued, err := ca.issue(filepath.Join(dir, names[0]), names, now)
+		if err == nil {
+			err = token.give(issued.Dir)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -97,33 +107,34 @@ type issuer struct {
 }
 
 // authority reads the folder's authority, or makes one where there is nothing
-// of one.
-func authority(dir string, now time.Time) (*issuer, error) {
+// of one, and tells whether it did.
+func authority(dir string, now time.Time) (ca *issuer, isNew bool, err error) {
 	certPath, keyPath := filepath.Join(dir, caFile), filepath.Join(dir, CAKeyFile)
 	_, noCert := os.Stat(certPath)
 	_, noKey := os.Stat(keyPath)
 	switch {
 	case errors.Is(noCert, os.ErrNotExist) && errors.Is(noKey, os.ErrNotExist):
-		return newAuthority(certPath, keyPath, now)
+		ca, err = newAuthority(certPath, keyPath, now)
+		return ca, true, err
 	case noCert != nil || noKey != nil:
-		return nil, fmt.Errorf("the authority needs both %s and %s: %w", certPath, keyPath, errors.Join(noCert, noKey))
+		return nil, false, fmt.Errorf("the authority needs both %s and %s: %w", certPath, keyPath, errors.Join(noCert, noKey))
 	}
 	certPEM, err := os.ReadFile(certPath)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	keyPEM, err := readKey(keyPath)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	ca, err := parseIssuer(certPEM, keyPEM)
+	ca, err = parseIssuer(certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("%s with %s: %w", certPath, keyPath, err)
+		return nil, false, fmt.Errorf("%s with %s: %w", certPath, keyPath, err)
 	}
 	if now.After(ca.cert.NotAfter) {
-		return nil, fmt.Errorf("the authority %s expired on %s: make a new one in another folder", certPath, day(ca.cert.NotAfter))
+		return nil, false, fmt.Errorf("the authority %s expired on %s: make a new one in another folder", certPath, day(ca.cert.NotAfter))
 	}
-	return ca, nil
+	return ca, false, nil
 }
 
 // parseIssuer takes an authority whose certificate is the first of its file.

@@ -9,6 +9,9 @@
 // restart; files that cannot be used leave the ones before them in use.
 // Connections are verified when they are made and not again.
 //
+// Beside the certificates may lie the cluster's token, a secret that nodes send
+// with each call. It tells apart clusters that have one authority.
+//
 // Without a folder gRPC goes in clear, over loopback only: Plain and PlainAllowed.
 //
 // Issue makes the authority and the folders. Nothing here starts a goroutine;

@@ -35,7 +35,7 @@ func issue(t *testing.T, dir string, at time.Time, hosts ...string) string {
 	for _, host := range hosts {
 		nodes = append(nodes, strings.Split(host, ","))
 	}
-	if _, err := nodetls.Issue(dir, nodes, at); err != nil {
+	if _, err := nodetls.Issue(dir, nodes, false, at); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -161,20 +161,20 @@ func TestWhoMayCall(t *testing.T) {
 		err   string // that a caller with this package sees
 		log   string // of the frontend
 	}{
-		{name: "node", dial: rpcconn.DialOptions(node), code: codes.Unimplemented},
-		{name: "node as operator", dial: rpcconn.DialOptions(node), admin: true, code: codes.Unimplemented},
-		{name: "operator", dial: rpcconn.DialOptions(operator), admin: true, code: codes.Unimplemented},
-		{name: "operator as node", dial: rpcconn.DialOptions(operator), code: codes.PermissionDenied, err: "the certificate is an operator's"},
-		{name: "other authority", dial: rpcconn.DialOptions(stranger), code: codes.Unavailable,
+		{name: "node", dial: rpcconn.DialOptions(node, nodetls.Token{}), code: codes.Unimplemented},
+		{name: "node as operator", dial: rpcconn.DialOptions(node, nodetls.Token{}), admin: true, code: codes.Unimplemented},
+		{name: "operator", dial: rpcconn.DialOptions(operator, nodetls.Token{}), admin: true, code: codes.Unimplemented},
+		{name: "operator as node", dial: rpcconn.DialOptions(operator, nodetls.Token{}), code: codes.PermissionDenied, err: "the certificate is an operator's"},
+		{name: "other authority", dial: rpcconn.DialOptions(stranger, nodetls.Token{}), code: codes.Unavailable,
 			err: both + "/tls.crt: unknown certificate authority", log: "is signed by authority "},
 		{name: "expired", dial: []grpc.DialOption{credsOf(raw(t, filepath.Join(ours, "old"), ours))}, code: codes.Unavailable, log: "renew it with"},
 		{name: "no certificate", dial: []grpc.DialOption{credsOf(raw(t, "", ours))}, code: codes.Unavailable, log: "didn't provide a certificate"},
 		{name: "TLS 1.2", dial: []grpc.DialOption{credsOf(old12)}, code: codes.Unavailable, log: "unsupported versions"},
-		{name: "in clear", dial: rpcconn.DialOptions(nil), code: codes.Unavailable, err: "if it uses TLS, give --tls-dir", log: "speaks without TLS"},
+		{name: "in clear", dial: rpcconn.DialOptions(nil, nodetls.Token{}), code: codes.Unavailable, err: "if it uses TLS, give --tls-dir", log: "speaks without TLS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			creds, log := open(t, filepath.Join(ours, "127.0.0.1"))
-			addr, stop := serve(t, rpcconn.ServerOptions(creds)...)
+			addr, stop := serve(t, rpcconn.ServerOptions(creds, nodetls.Token{})...)
 			err := call(t, addr, tt.admin, tt.dial...)
 			if status.Code(err) != tt.code {
 				t.Errorf("call = %v, want %v", err, tt.code)
@@ -220,14 +220,14 @@ func TestWhomToTrust(t *testing.T) {
 		opts []grpc.ServerOption
 		want []string
 	}{
-		{"other authority", rpcconn.ServerOptions(other), []string{"the certificate of 127.0.0.1:", "is signed by authority ", ours + "/backend1/ca.crt does not have"}},
-		{"other name", rpcconn.ServerOptions(misnamed), []string{"is for fe1.example.com, 10.0.0.2 and not for 127.0.0.1", "shoal certs --host 127.0.0.1"}},
+		{"other authority", rpcconn.ServerOptions(other, nodetls.Token{}), []string{"the certificate of 127.0.0.1:", "is signed by authority ", ours + "/backend1/ca.crt does not have"}},
+		{"other name", rpcconn.ServerOptions(misnamed, nodetls.Token{}), []string{"is for fe1.example.com, 10.0.0.2 and not for 127.0.0.1", "shoal certs --host 127.0.0.1"}},
 		{"expired", []grpc.ServerOption{grpc.Creds(credentials.NewTLS(expired))}, []string{"is valid from", "renew it with `shoal certs`"}},
-		{"in clear", rpcconn.ServerOptions(nil), []string{"speaks without TLS", "--tls-dir"}},
+		{"in clear", rpcconn.ServerOptions(nil, nodetls.Token{}), []string{"speaks without TLS", "--tls-dir"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			addr, stop := serve(t, tt.opts...)
-			err := call(t, addr, false, rpcconn.DialOptions(client)...)
+			err := call(t, addr, false, rpcconn.DialOptions(client, nodetls.Token{})...)
 			if status.Code(err) != codes.Unavailable {
 				t.Errorf("call = %v, want UNAVAILABLE", err)
 			}
@@ -245,10 +245,10 @@ func TestReload(t *testing.T) {
 	folder := filepath.Join(dir, "127.0.0.1")
 	server, log := open(t, folder)
 	client, _ := open(t, filepath.Join(dir, "backend1"))
-	addr, _ := serve(t, rpcconn.ServerOptions(server)...)
+	addr, _ := serve(t, rpcconn.ServerOptions(server, nodetls.Token{})...)
 	reach := func(what string) {
 		t.Helper()
-		if err := call(t, addr, false, rpcconn.DialOptions(client)...); status.Code(err) != codes.Unimplemented {
+		if err := call(t, addr, false, rpcconn.DialOptions(client, nodetls.Token{})...); status.Code(err) != codes.Unimplemented {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -296,7 +296,7 @@ func TestReload(t *testing.T) {
 	if err := os.Rename(filepath.Join(other, "127.0.0.1"), folder); err != nil {
 		t.Fatal(err)
 	}
-	if err := call(t, addr, false, rpcconn.DialOptions(client)...); status.Code(err) != codes.Unavailable {
+	if err := call(t, addr, false, rpcconn.DialOptions(client, nodetls.Token{})...); status.Code(err) != codes.Unavailable {
 		t.Errorf("of another authority now, and still trusted: %v", err)
 	}
 }

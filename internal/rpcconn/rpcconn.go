@@ -30,29 +30,35 @@ const (
 )
 
 // ServerOptions are for every gRPC server. tls is what it shows and accepts, nil
-// for one that listens on loopback in clear.
-func ServerOptions(tls *nodetls.Credentials) []grpc.ServerOption {
+// for one that listens on loopback in clear; token is what it wants of nodes.
+func ServerOptions(tls *nodetls.Credentials, token nodetls.Token) []grpc.ServerOption {
+	guard := guard{tls: tls != nil, token: token}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
 		grpc.ConnectionTimeout(silence),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: silence / 2}),
+		grpc.UnaryInterceptor(guard.unary), grpc.StreamInterceptor(guard.stream),
 	}
 	if tls == nil {
 		return options
 	}
-	return append(options, grpc.Creds(tls), grpc.UnaryInterceptor(unaryForNodes), grpc.StreamInterceptor(streamForNodes))
+	return append(options, grpc.Creds(tls))
 }
 
 // DialOptions are for every connection to such a server. tls is nil for one in
-// clear, which beyond loopback is refused.
-func DialOptions(tls *nodetls.Credentials) []grpc.DialOption {
+// clear, which beyond loopback is refused; operators have no token.
+func DialOptions(tls *nodetls.Credentials, token nodetls.Token) []grpc.DialOption {
 	transport := nodetls.Plain()
 	if tls != nil {
 		transport = tls
 	}
-	return []grpc.DialOption{
+	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: silence, Timeout: silence}),
 	}
+	if token.IsNone() {
+		return options
+	}
+	return append(options, grpc.WithPerRPCCredentials(token))
 }

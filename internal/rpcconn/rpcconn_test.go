@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"shoal/internal/nodetls"
 	"shoal/internal/rpcconn"
 	backendv1 "shoal/proto/backend/v1"
 )
@@ -54,12 +55,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lis := bufconn.Listen(1 << 16)
-		srv := grpc.NewServer(rpcconn.ServerOptions(nil)...)
+		srv := grpc.NewServer(rpcconn.ServerOptions(nil, nodetls.Token{})...)
 		backendv1.RegisterBackendServiceServer(srv, slow{})
 		go srv.Serve(lis)
 		defer srv.Stop()
 		var cut atomic.Bool
-		conn, err := grpc.NewClient("passthrough:///backend", append(rpcconn.DialOptions(nil), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		conn, err := grpc.NewClient("passthrough:///backend", append(rpcconn.DialOptions(nil, nodetls.Token{}), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			raw, err := lis.DialContext(ctx)
 			return cable{raw, &cut}, err
 		}))...)
@@ -89,7 +90,7 @@ func TestSilence(t *testing.T) {
 func TestMuteClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lis := bufconn.Listen(1 << 16)
-		srv := grpc.NewServer(rpcconn.ServerOptions(nil)...)
+		srv := grpc.NewServer(rpcconn.ServerOptions(nil, nodetls.Token{})...)
 		go srv.Serve(lis)
 		defer srv.Stop()
 		conn, err := lis.DialContext(t.Context())
