@@ -1,6 +1,10 @@
 package raftstore
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/hashicorp/raft"
+)
 
 // TakeSnapshot makes raft write a snapshot now, and remove its log but for the
 // last entries.
@@ -18,3 +22,9 @@ func (s *Store) BreakLog() error { return s.log.WAL.Close() }
 
 // RawApply is raft's own Apply, to compare Propose with.
 func (s *Store) RawApply(data []byte) error { return s.raft.Apply(data, 0).Error() }
+
+// Guard is how heartbeats are handled by a transport, and close ends it.
+func Guard(handle func(raft.RPC)) (guarded func(raft.RPC), close func()) {
+	g := new(gate)
+	return g.guard(handle), g.close
+}

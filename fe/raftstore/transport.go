@@ -26,13 +26,54 @@ func newTransport(cfg Config) transport {
 	if stream.dial == nil {
 		stream.dial = dialTCP
 	}
-	return transport{raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	return transport{new(gate), raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: stream, MaxPool: maxPool, Timeout: rpcTimeout, Logger: hclogger(cfg.Logger),
 	})}
 }
 
 // A transport says whom it means when it dials an address: see greeting.
-type transport struct{ *raft.NetworkTransport }
+type transport struct {
+	heartbeats *gate
+	*raft.NetworkTransport
+}
+
+// A gate is open until the transport is closed.
+type gate struct {
+	mu     sync.RWMutex
+	closed bool
+}
+
+// SetHeartbeatHandler implements raft.Transport. Raft handles heartbeats on the
+// goroutines of connections, which its shutdown does not wait for; one that
+// found the log closed would end the process by a panic.
+func (t transport) SetHeartbeatHandler(handle func(raft.RPC)) {
+	t.NetworkTransport.SetHeartbeatHandler(t.heartbeats.guard(handle))
+}
+
+// guard is handle while the gate is open.
+func (g *gate) guard(handle func(raft.RPC)) func(raft.RPC) {
+	return func(rpc raft.RPC) {
+		g.mu.RLock()
+		defer g.mu.RUnlock()
+		if g.closed {
+			rpc.Respond(nil, raft.ErrTransportShutdown)
+			return
+		}
+		handle(rpc)
+	}
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+// Close ends the transport, and returns once no heartbeat is being handled.
+func (t transport) Close() error {
+	t.heartbeats.close()
+	return t.NetworkTransport.Close()
+}
 
 // AppendEntries implements raft.Transport.
 func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
