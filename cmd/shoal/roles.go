@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -38,6 +39,7 @@ type settings struct {
 	frontends                              []string
 	slots                                  int
 	cacheMiB                               int64
+	trashExpire                            time.Duration
 	dieAfterCommits, dieAfterDeliveries    int
 	log                                    io.Writer // stderr if nil
 }
@@ -60,6 +62,7 @@ func (s *settings) commonFlags(cmd *cobra.Command, httpPort, rpcPort int) {
 func (s *settings) frontendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.warehouse, "warehouse", "", "`URI` of the folder of rowsets, of a new cluster: file:///path or s3://bucket/prefix (default file://<data-dir>/warehouse)")
+	f.DurationVar(&s.trashExpire, "trash-expire", time.Hour, "how `long` a file that nobody needs stays in the warehouse")
 	f.StringVar(&s.mysqlAddr, "mysql-addr", "127.0.0.1:9030", "listen `address` for MySQL clients")
 	f.StringVar(&s.raftAddr, "raft-addr", "127.0.0.1:9010", "listen `address` for the other frontends")
 }
@@ -130,6 +133,9 @@ func (s *settings) check(fe, be bool) error {
 		if err := warehouse.CheckURI(s.warehouse); err != nil {
 			return fmt.Errorf("--warehouse: %w", err)
 		}
+	}
+	if fe && s.trashExpire < 0 {
+		return fmt.Errorf("--trash-expire must not be negative, it is %s", s.trashExpire)
 	}
 	if !be {
 		return nil
@@ -299,7 +305,7 @@ func (p *process) close() {
 func (p *process) openFrontend() (err error) {
 	p.fe, err = feserver.Open(feserver.Config{
 		DataDir: filepath.Join(p.dataDir, "fe"), Warehouse: p.warehouse, NewWarehouse: "file://" + filepath.Join(p.dataDir, "warehouse"),
-		Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), TLS: p.tls, Token: p.token, Raft: p.raft, Version: version, Logger: p.log,
+		TrashExpire: p.trashExpire, Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), TLS: p.tls, Token: p.token, Raft: p.raft, Version: version, Logger: p.log,
 		AfterCommit: dieAfter(p.dieAfterCommits),
 	})
 	if err == nil {

@@ -30,6 +30,7 @@ import (
 	"google.golang.org/grpc"
 
 	"shoal/fe/errno"
+	"shoal/fe/lease"
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
@@ -70,6 +71,7 @@ type Config struct {
 	Elsewhere func(err error) (addr string, is bool)
 	// LiveBackends are those that may be asked, at the leader.
 	LiveBackends func() []uint64
+	Leases       *lease.Leases // of the versions that are read here
 	Globals      *session.Globals
 	Logger       *slog.Logger
 	Dial         []grpc.DialOption // of connections to frontends

@@ -41,7 +41,9 @@ func (s *Service) ReadIndex(ctx context.Context, _ *frontendv1.ReadIndexRequest)
 
 // FrontendStatus implements FrontendService.
 func (s *Service) FrontendStatus(context.Context, *frontendv1.FrontendStatusRequest) (*frontendv1.FrontendStatusResponse, error) {
-	return &frontendv1.FrontendStatusResponse{FrontendId: s.cfg.ID, Version: s.cfg.Version, StartedMs: s.cfg.Started.UnixMilli(), AppliedIndex: s.applied()}, nil
+	answer := &frontendv1.FrontendStatusResponse{FrontendId: s.cfg.ID, Version: s.cfg.Version, StartedMs: s.cfg.Started.UnixMilli()}
+	s.cfg.Store.View(func(st *state.State) { answer.AppliedIndex, answer.OldestIndex = st.Applied(), s.cfg.Leases.Oldest(st) })
+	return answer, nil
 }
 
 func (c *Cluster) applied() (index uint64) {

@@ -21,6 +21,7 @@ var topic = []byte("0123456789abcdef")
 type model struct {
 	*state.State
 	index                uint64
+	now                  int64 // milliseconds since 1970
 	backend, db          uint64
 	jobs, tables, offset int
 }
@@ -42,7 +43,7 @@ func newModel(t fataler) *model {
 // apply applies a command that may be refused.
 func (m *model) apply(cmd *raftlogv1.Command) state.Result {
 	m.index++
-	cmd.AtMs, cmd.Rules = int64(m.index)*1000, state.Rules
+	cmd.AtMs, cmd.Rules = m.now, state.Rules
 	return m.Apply(m.index, cmd)
 }
 

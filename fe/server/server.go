@@ -57,8 +57,9 @@ type Config struct {
 	// Warehouse is the cluster's URI, optional: it must agree with the cluster's
 	// own where there is one, and a new cluster gets NewWarehouse without it.
 	Warehouse, NewWarehouse string
-	Bootstrap               bool   // make a new cluster if the data folder holds none
-	Host                    string // how others reach this frontend
+	TrashExpire             time.Duration // how long a file that nobody needs is left
+	Bootstrap               bool          // make a new cluster if the data folder holds none
+	Host                    string        // how others reach this frontend
 	MySQLPort               uint32
 	HTTPPort                uint32
 	RPCPort                 uint32
@@ -117,7 +118,7 @@ func (s *Server) assemble() {
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
 	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	s.cluster = forward.New(forward.Config{
-		ID: s.identity.FrontendID, Store: s.store, Elsewhere: s.store.elsewhere, LiveBackends: s.liveBackends, Globals: s.globals,
+		ID: s.identity.FrontendID, Store: s.store, Elsewhere: s.store.elsewhere, LiveBackends: s.liveBackends, Leases: &s.leases, Globals: s.globals,
 		Logger: s.cfg.Logger, Dial: rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token), Version: s.cfg.Version, Started: started,
 	})
 	s.readers = backend.NewPool(s.store, s.cluster.LiveBackends, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
@@ -216,6 +217,7 @@ func (s *Server) lead(ctx context.Context, term uint64) error {
 		return nil
 	})
 	g.Go(func() error { return s.jobs.RunLeader(ctx) })
+	g.Go(func() error { return s.removeFiles(ctx) })
 	return g.Wait()
 }
 

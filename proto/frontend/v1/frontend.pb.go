@@ -1600,11 +1600,13 @@ func (*FrontendStatusRequest) Descriptor() ([]byte, []int) {
 }
 
 type FrontendStatusResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	FrontendId    string                 `protobuf:"bytes,1,opt,name=frontend_id,json=frontendId,proto3" json:"frontend_id,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	StartedMs     int64                  `protobuf:"varint,3,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
-	AppliedIndex  uint64                 `protobuf:"varint,4,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	FrontendId   string                 `protobuf:"bytes,1,opt,name=frontend_id,json=frontendId,proto3" json:"frontend_id,omitempty"`
+	Version      string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	StartedMs    int64                  `protobuf:"varint,3,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
+	AppliedIndex uint64                 `protobuf:"varint,4,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	// Nothing here reads, nor will, a version of the state older than this.
+	OldestIndex   uint64 `protobuf:"varint,5,opt,name=oldest_index,json=oldestIndex,proto3" json:"oldest_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1663,6 +1665,13 @@ func (x *FrontendStatusResponse) GetStartedMs() int64 {
 func (x *FrontendStatusResponse) GetAppliedIndex() uint64 {
 	if x != nil {
 		return x.AppliedIndex
+	}
+	return 0
+}
+
+func (x *FrontendStatusResponse) GetOldestIndex() uint64 {
+	if x != nil {
+		return x.OldestIndex
 	}
 	return 0
 }
@@ -1850,14 +1859,15 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"\aWarning\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\tR\x05level\x125\n" +
 	"\x04what\x18\x02 \x01(\v2!.shoal.frontend.v1.StatementErrorR\x04what\"\x17\n" +
-	"\x15FrontendStatusRequest\"\x97\x01\n" +
+	"\x15FrontendStatusRequest\"\xba\x01\n" +
 	"\x16FrontendStatusResponse\x12\x1f\n" +
 	"\vfrontend_id\x18\x01 \x01(\tR\n" +
 	"frontendId\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1d\n" +
 	"\n" +
 	"started_ms\x18\x03 \x01(\x03R\tstartedMs\x12#\n" +
-	"\rapplied_index\x18\x04 \x01(\x04R\fappliedIndex*\xb8\x01\n" +
+	"\rapplied_index\x18\x04 \x01(\x04R\fappliedIndex\x12!\n" +
+	"\foldest_index\x18\x05 \x01(\x04R\voldestIndex*\xb8\x01\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_COMMITTED\x10\x01\x12\x14\n" +
