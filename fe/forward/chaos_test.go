@@ -87,13 +87,12 @@ func (w *world) execute(i int, text string, p *printed) error {
 func (w *world) note(name string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := errno.From(err)
 	switch {
 	case err == nil:
 		w.done[name] = true
 	case errors.Is(err, errno.NotAvailable):
 		w.never[name] = true
-	case e.Code.State == errno.OutcomeUnknown.State:
+	case outcomeUnknown(err):
 		w.unknown++
 	default:
 		w.t.Errorf("CREATE DATABASE %s: %v, a client cannot tell what became of it", name, err)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"shoal/fe/coord"
+	"shoal/fe/errno"
 	"shoal/fe/forward"
 	"shoal/fe/lease"
 	"shoal/fe/literal"
@@ -256,7 +257,10 @@ func (j *jobs) Resume(ctx context.Context, _ *session.Session, stmt *ast.ResumeR
 
 func (j *jobs) create(ctx context.Context, name string) error {
 	applied, err := j.frontend.store.Propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_CreateDatabase{CreateDatabase: &raftlogv1.CreateDatabase{Name: name}}})
-	return errors.Join(err, applied.Err)
+	if err != nil {
+		return errno.Wrap(errno.OutcomeUnknown, err, "look whether it took place")
+	}
+	return applied.Err
 }
 
 // Rows is a job of information_schema.
