@@ -30,6 +30,10 @@ import (
 // defaultSlots is how many tasks a backend runs at a time.
 const defaultSlots = 16
 
+// soonAgain is how long a frontend must have run to be started again after it
+// ended by itself.
+const soonAgain = 10 * time.Second
+
 // settings are the flags of the roles.
 type settings struct {
 	dataDir, warehouse, host               string
@@ -160,9 +164,32 @@ func (s *settings) check(fe, be bool) error {
 // addresses are where a process serves; empty where it does not.
 type addresses struct{ mysql, http, rpc, raft string }
 
-// run runs the roles in one process until ctx ends. One gRPC and one http
-// server serve both.
+// run runs the roles in one process until ctx ends. A frontend whose log could not
+// be written, because of a full disk most likely, is opened again once there is
+// room, as if the process had been started anew: until then it answers nobody,
+// and where there are others they go on without it.
 func (s *settings) run(ctx context.Context, fe, be bool, ready func(addresses)) error {
+	for {
+		began := time.Now()
+		err := s.runOnce(ctx, fe, be, ready)
+		if ctx.Err() != nil || !fe || !feserver.Recovers(err) {
+			return err
+		}
+		full := false
+		log := slog.New(slog.NewJSONHandler(s.logWriter(), nil))
+		feserver.AwaitRoom(ctx, filepath.Join(s.dataDir, "fe"), func(why error) {
+			full = true
+			log.Error("the frontend has ended and waits for room", "reason", why, "err", err)
+		})
+		if !full && time.Since(began) < soonAgain {
+			return err // it is not for want of room
+		}
+		log.Warn("the frontend starts again", "after", err)
+	}
+}
+
+// runOnce runs the roles once. One gRPC and one http server serve both.
+func (s *settings) runOnce(ctx context.Context, fe, be bool, ready func(addresses)) error {
 	if err := s.check(fe, be); err != nil {
 		return err
 	}
@@ -290,7 +317,7 @@ func (p *process) listen(fe bool) (err error) {
 }
 
 func (p *process) close() {
-	for _, lis := range []net.Listener{p.rpc, p.http, p.mysql} {
+	for _, lis := range []net.Listener{p.rpc, p.http, p.mysql, p.raft} {
 		if lis != nil {
 			lis.Close()
 		}

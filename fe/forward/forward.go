@@ -71,12 +71,14 @@ type Config struct {
 	Elsewhere func(err error) (addr string, is bool)
 	// LiveBackends are those that may be asked, at the leader.
 	LiveBackends func() []uint64
-	Leases       *lease.Leases // of the versions that are read here
-	Globals      *session.Globals
-	Logger       *slog.Logger
-	Dial         []grpc.DialOption // of connections to frontends
-	Version      string
-	Started      time.Time
+	// Full says why nothing more should be written here; nil while there is room.
+	Full    func() error
+	Leases  *lease.Leases // of the versions that are read here
+	Globals *session.Globals
+	Logger  *slog.Logger
+	Dial    []grpc.DialOption // of connections to frontends
+	Version string
+	Started time.Time
 }
 
 // Cluster is the way to the other frontends.

@@ -90,7 +90,7 @@ func (f *frontend) open() {
 	told.Hostname = f.id
 	f.globals = session.NewGlobals(told)
 	f.cluster = forward.New(forward.Config{
-		ID: f.id, Store: f.store, Elsewhere: elsewhere, LiveBackends: func() []uint64 { return []uint64{7} }, Leases: leases, Globals: f.globals,
+		ID: f.id, Store: f.store, Elsewhere: elsewhere, LiveBackends: func() []uint64 { return []uint64{7} }, Full: func() error { return nil }, Leases: leases, Globals: f.globals,
 		Logger: slog.New(slog.DiscardHandler), Started: time.Now(), Version: "test",
 		Dial: []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(f.network.dialer(f.id))},
 	})

@@ -41,9 +41,17 @@ func (s *Service) ReadIndex(ctx context.Context, _ *frontendv1.ReadIndexRequest)
 
 // FrontendStatus implements FrontendService.
 func (s *Service) FrontendStatus(context.Context, *frontendv1.FrontendStatusRequest) (*frontendv1.FrontendStatusResponse, error) {
-	answer := &frontendv1.FrontendStatusResponse{FrontendId: s.cfg.ID, Version: s.cfg.Version, StartedMs: s.cfg.Started.UnixMilli()}
-	s.cfg.Store.View(func(st *state.State) { answer.AppliedIndex, answer.OldestIndex = st.Applied(), s.cfg.Leases.Oldest(st) })
-	return answer, nil
+	return s.Status(), nil
+}
+
+// Status is what this frontend says of itself.
+func (c *Cluster) Status() *frontendv1.FrontendStatusResponse {
+	answer := &frontendv1.FrontendStatusResponse{FrontendId: c.cfg.ID, Version: c.cfg.Version, StartedMs: c.cfg.Started.UnixMilli()}
+	c.cfg.Store.View(func(st *state.State) { answer.AppliedIndex, answer.OldestIndex = st.Applied(), c.cfg.Leases.Oldest(st) })
+	if why := c.cfg.Full(); why != nil {
+		answer.Trouble = why.Error()
+	}
+	return answer
 }
 
 func (c *Cluster) applied() (index uint64) {

@@ -17,7 +17,7 @@ func (s *Store) Leader() (id, addr string) {
 // duties get ends with the leadership, whose term is given, or with ctx; they
 // are waited for before anything else. Duties may end early with nil; an error
 // of theirs ends RunLeader with it, except after their context's end. So does
-// a log that cannot be written, whoever leads. It returns ctx's error when that
+// a log that cannot be written (ErrLog), whoever leads. It returns ctx's error when that
 // ends. It may be called once.
 func (s *Store) RunLeader(ctx context.Context, duties func(ctx context.Context, term uint64) error) error {
 	leading := false

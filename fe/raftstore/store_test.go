@@ -294,7 +294,7 @@ func TestLogThatCannotBeWrittenEndsRunLeader(t *testing.T) {
 	}
 	select {
 	case err := <-done:
-		if err == nil || !strings.Contains(err.Error(), "the log cannot be written") {
+		if !errors.Is(err, raftstore.ErrLog) {
 			t.Errorf("RunLeader = %v, want that the log cannot be written", err)
 		}
 	case <-ctx.Done():

@@ -51,6 +51,8 @@ type Frontend struct {
 	// Leader tells whether an error means that another frontend leads, and that
 	// one's rpc address, empty when it is not known.
 	Leader func(err error) (addr string, elsewhere bool)
+	// Full says why nothing more should be written here; nil while there is room.
+	Full func() error
 	// Closed is what the Store says when it is: the backend asks again, another
 	// frontend or this one's next process.
 	Closed error
@@ -105,6 +107,9 @@ func (f *Frontend) info() (info *raftlogv1.Cluster) {
 
 // CommitTxn implements FrontendService.
 func (f *Frontend) CommitTxn(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {
+	if err := f.Full(); err != nil {
+		return nil, status.Error(codes.ResourceExhausted, "the frontend commits nothing: "+err.Error())
+	}
 	resp, err := f.Txns.Commit(ctx, req)
 	if err != nil {
 		return nil, f.toStatus(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -122,6 +123,7 @@ func (c committer) Commit(context.Context, *frontendv1.CommitTxnRequest) (*front
 // TestCommitTxn: whatever the error, a backend learns whether to ask the same
 // again, and where.
 func TestCommitTxn(t *testing.T) {
+	var full error
 	for name, tt := range map[string]struct {
 		err      error
 		want     codes.Code
@@ -136,10 +138,15 @@ func TestCommitTxn(t *testing.T) {
 		"something else":  {errors.New("disk"), codes.Internal, ""},
 		"a status itself": {status.Error(codes.ResourceExhausted, "full"), codes.ResourceExhausted, ""},
 	} {
-		fe := &rpc.Frontend{Txns: committer{&frontendv1.CommitTxnResponse{TxnId: 7}, tt.err}, Leader: leader, Closed: errClosed}
+		fe := &rpc.Frontend{Txns: committer{&frontendv1.CommitTxnResponse{TxnId: 7}, tt.err}, Leader: leader, Closed: errClosed, Full: func() error { return full }}
 		resp, err := fe.CommitTxn(t.Context(), &frontendv1.CommitTxnRequest{})
 		if status.Code(err) != tt.want || redirected(err) != tt.redirect || err == nil && resp.TxnId != 7 {
 			t.Errorf("%s: %v, %v; want %v, redirected to %q", name, resp, err, tt.want, tt.redirect)
 		}
+	}
+	full = errors.New("the disk is full")
+	fe := &rpc.Frontend{Txns: committer{&frontendv1.CommitTxnResponse{TxnId: 7}, nil}, Leader: leader, Full: func() error { return full }}
+	if _, err := fe.CommitTxn(t.Context(), &frontendv1.CommitTxnRequest{}); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), full.Error()) {
+		t.Errorf("on a full disk: %v", err)
 	}
 }

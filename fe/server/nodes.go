@@ -26,7 +26,6 @@ type nodes struct {
 	cluster  *forward.Cluster
 	id       string // of this frontend
 	started  time.Time
-	version  string
 }
 
 // Leader is the frontend that leads, empty while nobody is known to.
@@ -46,7 +45,7 @@ func (n *nodes) Frontends(ctx context.Context) *result.Table {
 			nil, nil, nil, truth(true), result.Text(said.err), result.Text(f.Version), result.Text(yes(f.Id == n.id))}
 		if said.err == "" {
 			row[12], row[13], row[14] = result.Text(strconv.FormatUint(said.AppliedIndex, 10)), result.OrNull(dateTime(time.UnixMilli(said.StartedMs))), result.OrNull(dateTime(time.Now()))
-			row[17] = result.Text(said.Version)
+			row[16], row[17] = result.Text(said.Trouble), result.Text(said.Version)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -83,9 +82,7 @@ func (n *nodes) askAll(ctx context.Context, frontends []*raftlogv1.Frontend) []s
 
 func (n *nodes) ask(ctx context.Context, f *raftlogv1.Frontend) said {
 	if f.Id == n.id {
-		var applied uint64
-		n.store.View(func(st *state.State) { applied = st.Applied() })
-		return said{FrontendStatusResponse: &frontendv1.FrontendStatusResponse{FrontendId: n.id, Version: n.version, StartedMs: n.started.UnixMilli(), AppliedIndex: applied}}
+		return said{FrontendStatusResponse: n.cluster.Status()}
 	}
 	answer, err := n.cluster.Ask(ctx, hostPort(f.Host, f.RpcPort))
 	switch {

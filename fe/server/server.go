@@ -16,6 +16,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,6 +39,7 @@ import (
 	"shoal/fe/stmt"
 	"shoal/fe/txn"
 	"shoal/fe/wire"
+	"shoal/internal/diskspace"
 	"shoal/internal/engine"
 	"shoal/internal/nodetls"
 	"shoal/internal/rpcconn"
@@ -48,8 +50,16 @@ import (
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
-// queryMemory bounds a query that is answered here: information_schema.
-const queryMemory = 256 << 20
+const (
+	// queryMemory bounds a query that is answered here: information_schema.
+	queryMemory = 256 << 20
+	// reserve is what stays free on the disk of the log: for its next segment of 64 MiB,
+	// a snapshot, and what has to be written whatever happens, such as terms.
+	// A frontend with less commits no txns.
+	reserve = 256 << 20
+	// yieldEvery is how often a leader looks whether another one should lead.
+	yieldEvery = 5 * time.Second
+)
 
 // Config is what a frontend needs.
 type Config struct {
@@ -77,6 +87,7 @@ type Server struct {
 	cfg       Config
 	identity  self
 	store     *store
+	disk      *diskspace.Reserve // of the log
 	leases    lease.Leases
 	secrets   *credentials.Keeper
 	registry  *backend.Registry
@@ -90,6 +101,7 @@ type Server struct {
 	nodes     *nodes
 	settled   chan struct{} // closed once this frontend has led for the first time
 	settle    sync.Once
+	yielded   atomic.Bool // the leadership was given away for want of room
 }
 
 // Open reads the frontend's identity and opens its log; Raft runs from then on.
@@ -104,7 +116,7 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the replicated log: %w", err)
 	}
-	s := &Server{cfg: cfg, identity: id, store: &store{Store: raft}, settled: make(chan struct{})}
+	s := &Server{cfg: cfg, identity: id, store: &store{Store: raft}, disk: diskspace.New(cfg.DataDir, reserve), settled: make(chan struct{})}
 	s.assemble()
 	return s, nil
 }
@@ -118,14 +130,14 @@ func (s *Server) assemble() {
 	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
 	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	s.cluster = forward.New(forward.Config{
-		ID: s.identity.FrontendID, Store: s.store, Elsewhere: s.store.elsewhere, LiveBackends: s.liveBackends, Leases: &s.leases, Globals: s.globals,
+		ID: s.identity.FrontendID, Store: s.store, Elsewhere: s.store.elsewhere, LiveBackends: s.liveBackends, Full: s.disk.Check, Leases: &s.leases, Globals: s.globals,
 		Logger: s.cfg.Logger, Dial: rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token), Version: s.cfg.Version, Started: started,
 	})
 	s.readers = backend.NewPool(s.store, s.cluster.LiveBackends, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
 	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Leases: &s.leases, Secrets: s.secrets, Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)
-	s.nodes = &nodes{store: s.store, registry: s.registry, cluster: s.cluster, id: s.identity.FrontendID, started: started, version: s.cfg.Version}
+	s.nodes = &nodes{store: s.store, registry: s.registry, cluster: s.cluster, id: s.identity.FrontendID, started: started}
 	queries := coord.New(coord.Config{
 		Store: s.store, Leases: &s.leases, Backends: s.readers, Processes: s.processes, RoutineLoads: s.jobs.Rows, Version: told.Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
@@ -138,13 +150,21 @@ func (s *Server) assemble() {
 
 // Register offers the frontend's gRPC services on r, and reflection of them.
 func (s *Server) Register(r reflection.GRPCServer) {
-	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, Closed: raftstore.ErrClosed, AfterCommit: s.cfg.AfterCommit,
+	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, Full: s.full, Closed: raftstore.ErrClosed, AfterCommit: s.cfg.AfterCommit,
 		Others: &forward.Service{Cluster: s.cluster, Statements: s.stmts}})
 	adminv1.RegisterAdminServiceServer(r, &rpc.Admin{
 		Statements: s.stmts, Jobs: s.jobs, Nodes: s.nodes.List, Cluster: s.cluster,
 		Session: func() *session.Session { return session.New(0, "root", "rpc", s.globals) },
 	})
 	reflection.Register(r)
+}
+
+// full says why a leader commits no txns; a follower has none to commit.
+func (s *Server) full() error {
+	if s.store.LeaderID() != s.identity.FrontendID {
+		return nil
+	}
+	return s.disk.Check()
 }
 
 // liveBackends are those that queries may be sent to: that answer this leader
@@ -218,7 +238,32 @@ func (s *Server) lead(ctx context.Context, term uint64) error {
 	})
 	g.Go(func() error { return s.jobs.RunLeader(ctx) })
 	g.Go(func() error { return s.removeFiles(ctx) })
+	g.Go(func() error { s.yieldWhenFull(ctx); return nil })
 	return g.Wait()
+}
+
+// yieldWhenFull gives the leadership to another frontend when this one's disk has
+// become full: once, or frontends that are all full would pass it round.
+func (s *Server) yieldWhenFull(ctx context.Context) {
+	ticker := time.NewTicker(yieldEvery)
+	defer ticker.Stop()
+	for {
+		why := s.disk.Check()
+		if why != nil && !s.yielded.Swap(true) {
+			s.cfg.Logger.Warn("another frontend should lead", "reason", why)
+			if err := s.store.Abdicate(ctx); err != nil && ctx.Err() == nil {
+				s.cfg.Logger.Warn("no other frontend can lead", "err", err)
+			}
+		}
+		if why == nil {
+			s.yielded.Store(false)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // bootstrap makes the cluster if there is none, checks its warehouse and its

@@ -22,6 +22,14 @@ type faults struct {
 	answer func(b *backend) (lost bool)
 	// afterCommit is called when a txn is committed and not acknowledged yet.
 	afterCommit func(b *backend)
+	// disk is why the frontend's disk takes no more.
+	disk error
+}
+
+func (f *faults) full() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.disk
 }
 
 // set changes what goes wrong from now on.

@@ -16,8 +16,8 @@ import (
 	"shoal/fe/kafka"
 	"shoal/fe/lease"
 	"shoal/fe/raftstore"
-	"shoal/fe/routineload"
 	"shoal/fe/result"
+	"shoal/fe/routineload"
 	"shoal/fe/rpc"
 	"shoal/fe/seal"
 	"shoal/fe/session"
@@ -67,7 +67,7 @@ func (w *world) startFrontend() *frontend {
 	f.stmts = stmt.New(stmt.Config{Store: store, RoutineLoads: f.jobs, Cluster: alone{}, Processes: session.NewProcesses(), Started: time.Now()})
 	f.session = session.New(1, "root", "client", session.NewGlobals(session.DefaultServer()))
 	txns := txn.New(store)
-	frontendv1.RegisterFrontendServiceServer(f.server, &rpc.Frontend{Store: store, Txns: txns, Leader: notLeading})
+	frontendv1.RegisterFrontendServiceServer(f.server, &rpc.Frontend{Store: store, Txns: txns, Leader: notLeading, Full: w.faults.full})
 
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(context.Background())

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -171,6 +172,32 @@ func TestFrontendAway(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFrontendFull: a frontend whose disk is full commits nothing, and says why.
+// Tasks give back what they hold, and go on by themselves.
+func TestFrontendFull(t *testing.T) {
+	inBothModes(t, 2, inMemory, func(w *world) {
+		w.createJob(6)
+		stop := w.producing(20)
+		time.Sleep(10 * time.Second)
+		w.faults.set(func(f *faults) { f.disk = errors.New("the disk is full") })
+		time.Sleep(5 * time.Second)
+		before := w.settledOffsets()
+		w.eventually(5*time.Second, func() error {
+			if told := w.tasks(); !strings.Contains(told, "the frontend commits nothing: the disk is full") {
+				return errors.New(told)
+			}
+			return nil
+		})
+		time.Sleep(5 * time.Minute)
+		if after := w.settledOffsets(); after != before {
+			w.t.Errorf("%d offsets were settled on a full disk", after-before)
+		}
+		w.faults.set(func(f *faults) { f.disk = nil })
+		stop()
+		w.settled(lock)
+	})
 }
 
 // TestBackendKilled: processes die with records in hand, and others take over

@@ -1607,6 +1607,7 @@ type FrontendStatusResponse struct {
 	AppliedIndex uint64                 `protobuf:"varint,4,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	// Nothing here reads, nor will, a version of the state older than this.
 	OldestIndex   uint64 `protobuf:"varint,5,opt,name=oldest_index,json=oldestIndex,proto3" json:"oldest_index,omitempty"`
+	Trouble       string `protobuf:"bytes,6,opt,name=trouble,proto3" json:"trouble,omitempty"` // what keeps it from all that it should do, such as a full disk; for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1674,6 +1675,13 @@ func (x *FrontendStatusResponse) GetOldestIndex() uint64 {
 		return x.OldestIndex
 	}
 	return 0
+}
+
+func (x *FrontendStatusResponse) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
 }
 
 type ResultColumns_Column struct {
@@ -1859,7 +1867,7 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"\aWarning\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\tR\x05level\x125\n" +
 	"\x04what\x18\x02 \x01(\v2!.shoal.frontend.v1.StatementErrorR\x04what\"\x17\n" +
-	"\x15FrontendStatusRequest\"\xba\x01\n" +
+	"\x15FrontendStatusRequest\"\xd4\x01\n" +
 	"\x16FrontendStatusResponse\x12\x1f\n" +
 	"\vfrontend_id\x18\x01 \x01(\tR\n" +
 	"frontendId\x12\x18\n" +
@@ -1867,7 +1875,8 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"\n" +
 	"started_ms\x18\x03 \x01(\x03R\tstartedMs\x12#\n" +
 	"\rapplied_index\x18\x04 \x01(\x04R\fappliedIndex\x12!\n" +
-	"\foldest_index\x18\x05 \x01(\x04R\voldestIndex*\xb8\x01\n" +
+	"\foldest_index\x18\x05 \x01(\x04R\voldestIndex\x12\x18\n" +
+	"\atrouble\x18\x06 \x01(\tR\atrouble*\xb8\x01\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_COMMITTED\x10\x01\x12\x14\n" +
