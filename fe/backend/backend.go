@@ -97,8 +97,18 @@ type Status struct {
 	Slots          int
 	Version        string
 	Started, Heard time.Time // zero before the first answer
+	Since          time.Time // it became alive
 	WarehouseError string    // empty while its warehouse takes writes
 	Err            string    // why the last heartbeat failed; empty if it did not
+	BlackListed    string    // why it gets no tasks for a while; empty if it may
+	// Decommissioning: it gets no tasks any more.
+	Decommissioning bool
+}
+
+// Takes tells whether tasks may be given to it. One that shuts down has no
+// slots.
+func (s Status) Takes() bool {
+	return s.Alive && !s.Decommissioning && s.BlackListed == "" && s.Slots > 0
 }
 
 // Registry knows the backends.
@@ -113,6 +123,8 @@ type Registry struct {
 	mu      sync.Mutex
 	lead    *backendv1.Leadership // nil while Run does not
 	records map[uint64]*record
+	black   blackList
+	judged  time.Time
 	turn    int // of Pick
 }
 
@@ -121,7 +133,7 @@ type Registry struct {
 func New(viewer Viewer, open kafka.Open, log *slog.Logger, dialer Dialer, dial ...grpc.DialOption) *Registry {
 	quick := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 	dial = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: DeadAfter})}, dial...)
-	return &Registry{state: viewer, open: open, dialer: dialer, dial: dial, log: log, changed: make(chan struct{}, 1), records: make(map[uint64]*record)}
+	return &Registry{state: viewer, open: open, dialer: dialer, dial: dial, log: log, changed: make(chan struct{}, 1), records: make(map[uint64]*record), black: make(blackList)}
 }
 
 // Changed receives when a backend became alive or dead, or a task ended.
@@ -157,6 +169,7 @@ func (r *Registry) Run(ctx context.Context, lead *backendv1.Leadership, rpcAddr 
 	defer r.mu.Unlock()
 	r.lead = nil
 	clear(r.records)
+	clear(r.black)
 }
 
 // reconcile starts and ends the goroutines of backends that came, went or
@@ -183,6 +196,7 @@ func (r *Registry) reconcile(ctx context.Context, beats *sync.WaitGroup, running
 		beats.Go(b.run)
 	}
 	r.noteDeaths()
+	r.blackList()
 }
 
 // backends are the addresses of those that were not dropped.
@@ -213,7 +227,7 @@ func (r *Registry) begin(ctx context.Context, id uint64, addr, rpcAddr string) (
 		return nil, errors.Join(err, b.beats.Close())
 	}
 	b.record = &record{id: id, since: time.Now(), client: backendv1.NewBackendServiceClient(b.calls), soon: b.soon,
-		ran: map[schedule.Ref]uint64{}, ended: map[schedule.Ref]bool{}, refused: map[schedule.Ref]string{}}
+		ran: map[schedule.Ref]uint64{}, ended: map[schedule.Ref]bool{}, refused: map[schedule.Ref]string{}, rejected: map[schedule.Ref]uint64{}}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -265,6 +279,13 @@ func (r *Registry) Backends() []Status {
 	for id := range r.backends() {
 		out = append(out, r.status(id))
 	}
+	r.state.View(func(s *state.State) {
+		for _, b := range s.Backends() {
+			if i := slices.IndexFunc(out, func(st Status) bool { return st.ID == b.Id }); i >= 0 {
+				out[i].Decommissioning = b.Decommissioning
+			}
+		}
+	})
 	slices.SortFunc(out, func(a, b Status) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
@@ -276,7 +297,39 @@ func (r *Registry) status(id uint64) Status {
 	if rec == nil {
 		return Status{ID: id, Unheard: true}
 	}
-	return rec.status(time.Now())
+	st := rec.status(time.Now())
+	st.BlackListed = r.black.why(time.Now(), id)
+	return st
+}
+
+// blackList looks once a second for backends that keep failing.
+func (r *Registry) blackList() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if now.Sub(r.judged) < time.Second {
+		return
+	}
+	r.judged = now
+	var all []condition
+	before := make(map[uint64]string)
+	for _, id := range slices.Sorted(maps.Keys(r.records)) {
+		if rec := r.records[id]; rec.alive(now) {
+			before[id] = r.black.why(now, id)
+			all = append(all, rec.condition())
+		}
+	}
+	r.black.judge(now, all)
+	for id, was := range before {
+		switch why := r.black.why(now, id); {
+		case was == "" && why != "":
+			r.log.Warn("backend is on the black list", "backend_id", id, "why", why)
+			r.notify()
+		case was != "" && why == "":
+			r.log.Info("backend is off the black list", "backend_id", id)
+			r.notify()
+		}
+	}
 }
 
 // Tasks are the last statuses of a job's tasks, also of earlier epochs, from
@@ -288,11 +341,7 @@ func (r *Registry) Tasks(jobID uint64) []*backendv1.TaskStatus {
 	now := time.Now()
 	for _, id := range slices.Sorted(maps.Keys(r.records)) {
 		if rec := r.records[id]; rec.alive(now) {
-			for _, s := range rec.answer.GetTasks() {
-				if s.JobId == jobID {
-					out = append(out, s)
-				}
-			}
+			out = append(out, rec.tasks[jobID]...)
 		}
 	}
 	return out

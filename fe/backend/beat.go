@@ -27,19 +27,24 @@ type record struct {
 	client backendv1.BackendServiceClient
 	soon   chan<- struct{} // has a heartbeat sent at once
 
-	heard      time.Time                    // last answer
-	answer     *backendv1.HeartbeatResponse // of the newest heartbeat that was answered; nil before the first
-	sent       uint64                       // heartbeats so far, which number them
-	learned    uint64                       // number of the one that answer is to
-	unanswered int                          // heartbeats since heard
-	gone       bool                         // nobody listened there, since heard
+	heard      time.Time // last answer
+	aliveSince time.Time
+	tasks      map[uint64][]*backendv1.TaskStatus // of answer, by job
+	answer     *backendv1.HeartbeatResponse       // of the newest heartbeat that was answered; nil before the first
+	sent       uint64                             // heartbeats so far, which number them
+	learned    uint64                             // number of the one that answer is to
+	unanswered int                                // heartbeats since heard
+	gone       bool                               // nobody listened there, since heard
 	err        string
 	toldDead   bool
 
 	ran     map[schedule.Ref]uint64 // seen running, or taken on: a heartbeat from that number on would show it; 0 if not
 	ended   map[schedule.Ref]bool   // will not run any more
 	refused map[schedule.Ref]string // why it was not taken on
-	lacking []*backendv1.TaskRef    // to be submitted
+	// rejected are those of refused that the backend could not start, with their
+	// jobs.
+	rejected map[schedule.Ref]uint64
+	lacking  []*backendv1.TaskRef // to be submitted
 }
 
 func (r *record) alive(now time.Time) bool { return r.answer != nil && !r.dead(now) }
@@ -60,7 +65,7 @@ func (r *record) silentSince() time.Time {
 func (r *record) status(now time.Time) Status {
 	st := Status{
 		ID: r.id, Alive: r.alive(now), Unheard: !r.alive(now) && !r.dead(now), Heard: r.heard,
-		Slots: int(r.answer.GetSlots()), Version: r.answer.GetVersion(), WarehouseError: r.answer.GetWarehouseError(), Err: r.err,
+		Since: r.aliveSince, Slots: int(r.answer.GetSlots()), Version: r.answer.GetVersion(), WarehouseError: r.answer.GetWarehouseError(), Err: r.err,
 	}
 	if st.Err == "" && r.dead(now) {
 		st.Err = fmt.Sprintf("no answer to heartbeats for %v", now.Sub(r.silentSince()).Round(100*time.Millisecond))
@@ -201,7 +206,13 @@ func (b *beat) learn(number uint64, req *backendv1.HeartbeatRequest, answer *bac
 	if number < rec.learned {
 		return
 	}
-	rec.learned, rec.answer = number, answer
+	rec.learned, rec.answer, rec.tasks = number, answer, make(map[uint64][]*backendv1.TaskStatus)
+	for _, s := range answer.Tasks {
+		rec.tasks[s.JobId] = append(rec.tasks[s.JobId], s)
+	}
+	if first {
+		rec.aliveSince = rec.heard
+	}
 	ran, ended := make(map[schedule.Ref]uint64), make(map[schedule.Ref]bool)
 	for _, ref := range req.Tasks {
 		ran[key(ref)] = rec.ran[key(ref)]
@@ -229,7 +240,9 @@ func (b *beat) learn(number uint64, req *backendv1.HeartbeatRequest, answer *bac
 		b.registry.notify()
 	}
 	rec.ran, rec.ended = ran, ended
-	maps.DeleteFunc(rec.refused, func(ref schedule.Ref, _ string) bool { since, wanted := ran[ref]; return !wanted || since > 0 })
+	over := func(ref schedule.Ref) bool { since, wanted := ran[ref]; return !wanted || since > 0 }
+	maps.DeleteFunc(rec.refused, func(ref schedule.Ref, _ string) bool { return over(ref) })
+	maps.DeleteFunc(rec.rejected, func(ref schedule.Ref, _ uint64) bool { return over(ref) })
 	if len(rec.lacking) > 0 {
 		select {
 		case b.lacks <- struct{}{}:
@@ -289,6 +302,7 @@ func (b *beat) submit(ref *backendv1.TaskRef) {
 		b.registry.log.Warn("task was not taken", "backend_id", b.record.id, "job_id", spec.JobId, "task_id", ref.TaskId, "epoch", ref.Epoch, "err", err)
 	}
 	if err != nil {
+		b.rejected(ref, spec.JobId, err)
 		b.refused(ref, err)
 		return
 	}
@@ -296,6 +310,17 @@ func (b *beat) submit(ref *backendv1.TaskRef) {
 	defer b.registry.mu.Unlock()
 	b.record.ran[key(ref)] = b.record.sent + 1
 	delete(b.record.refused, key(ref))
+	delete(b.record.rejected, key(ref))
+}
+
+// rejected notes a task that the backend could not start, for another reason
+// than that it may not or has no room.
+func (b *beat) rejected(ref *backendv1.TaskRef, jobID uint64, err error) {
+	if code := status.Code(err); code == codes.Internal || code == codes.Unknown {
+		b.registry.mu.Lock()
+		defer b.registry.mu.Unlock()
+		b.record.rejected[key(ref)] = jobID
+	}
 }
 
 // refused notes why a task was not started.

@@ -13,14 +13,15 @@ import (
 // List is the jobs of all databases for the admin API; with ended ones if all.
 func (m *Manager) List(_ context.Context, all bool) ([]*adminv1.Job, error) {
 	var out []*adminv1.Job
+	around := m.lookAround()
 	for _, job := range m.all() {
 		if !all && jobs.Ended(job.State) {
 			continue
 		}
-		l := m.lookAt(job, time.UTC)
+		l := m.lookAt(job, around, time.UTC)
 		listed := &adminv1.Job{
 			Id: job.Id, Database: job.DatabaseName, Name: job.Name, Table: job.TableName, State: jobs.StateName(job.State), Reason: job.Reason,
-			Verdict: l.verdict.Text, LoadedRows: job.Counters.GetLoadedRows(), ErrorRows: job.Counters.GetErrorRows(), Tasks: uint32(len(liveTasks(job))),
+			Verdict: l.verdict.Text, LoadedRows: job.Counters.GetLoadedRows(), ErrorRows: job.Counters.GetErrorRows(), Tasks: uint32(running(job)),
 		}
 		if total, known := verdict.Lag(job.Load, l.view, l.ledgers); known {
 			listed.Lag = &total

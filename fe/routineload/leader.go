@@ -40,6 +40,7 @@ func (m *Manager) planLoop(ctx context.Context) {
 	defer leaves.Wait()
 	ticker := time.NewTicker(planEvery)
 	defer ticker.Stop()
+	m.pacer = schedule.NewPacer()
 	for {
 		m.plan(ctx, &leaves)
 		select {
@@ -91,17 +92,25 @@ func (m *Manager) input(now time.Time) schedule.Input {
 				Job: job, DatabaseGone: st.DatabaseByID(job.DatabaseId) == nil,
 				TableGone: !job.Load.MultiTable && st.TableByID(job.TableId) == nil,
 			})
-			if !isShare(job.Load) {
-				ledgers[job.Id] = st.Ledgers(job.Id)
+			ledgers[job.Id] = st.Ledgers(job.Id)
+		}
+		for _, b := range st.Backends() {
+			if b.Decommissioning {
+				in.Decommissioning = append(in.Decommissioning, b.Id)
 			}
 		}
 	})
 	for i := range in.Jobs {
-		addTopic(&in.Jobs[i], m.auditor.Seen(in.Jobs[i].Id), ledgers[in.Jobs[i].Id])
+		job := &in.Jobs[i]
+		addTopic(job, m.auditor.Seen(job.Id), ledgers[job.Id])
+		m.pace(now, job, ledgers[job.Id])
 	}
 	for _, b := range m.cfg.Backends.Backends() {
 		if b.Alive || b.Unheard {
-			in.Backends = append(in.Backends, schedule.Backend{ID: b.ID, Slots: b.Slots, Unheard: b.Unheard})
+			in.Backends = append(in.Backends, schedule.Backend{
+				ID: b.ID, Slots: b.Slots, Unheard: b.Unheard, SinceMs: b.Since.UnixMilli(),
+				Avoid: b.BlackListed != "" || b.Decommissioning,
+			})
 		}
 	}
 	return in
@@ -169,6 +178,7 @@ func (m *Manager) observe(now time.Time) {
 		m.tracker.Observe(now, job, ledgers[id], m.auditor.View(id))
 	}
 	m.tracker.Retain(func(id uint64) bool { return live[id] != nil })
+	maps.DeleteFunc(m.wanted, func(id uint64, _ int) bool { return live[id] == nil })
 	maps.DeleteFunc(m.fitting, func(id uint64, _ fit) bool { return live[id] == nil })
 	maps.DeleteFunc(m.setup, func(id uint64, _ string) bool { return live[id] == nil })
 	maps.DeleteFunc(m.pinned, func(id uint64, _ verdict.Pinned) bool { return live[id] == nil })

@@ -38,6 +38,7 @@ import (
 	"shoal/fe/errno"
 	"shoal/fe/kafka"
 	"shoal/fe/lease"
+	"shoal/fe/schedule"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/state/jobs"
@@ -76,12 +77,15 @@ type Manager struct {
 
 	planning sync.Mutex      // held while a plan is made and carried out
 	off      map[uint64]bool // under planning: jobs whose tasks are not to be placed now
+	pacer    *schedule.Pacer // under planning
+	began    time.Time       // of the pacer's clock
 
 	mu      sync.Mutex
 	tracker *verdict.Tracker
 	setup   map[uint64]string         // why a job could not be started, or resumed by itself, yet
 	fitting map[uint64]fit            // whether definitions fit their tables
 	pinned  map[uint64]verdict.Pinned // groups that stood still
+	wanted  map[uint64]int            // how many tasks jobs have work for
 }
 
 // New makes a manager that starts nothing.
@@ -94,6 +98,9 @@ func New(cfg Config) *Manager {
 		setup:   make(map[uint64]string),
 		fitting: make(map[uint64]fit),
 		pinned:  make(map[uint64]verdict.Pinned),
+		pacer:   schedule.NewPacer(),
+		began:   time.Now(),
+		wanted:  make(map[uint64]int),
 	}
 	m.auditor = auditor.NewAuditor(cfg.Store, cfg.Backends, cfg.Kafka, m.pinAgain, cfg.Logger)
 	m.letters = deadletter.New(deadletter.Config{Store: cfg.Store, Leases: cfg.Leases, Backends: cfg.Backends, Open: cfg.Kafka.Open, Logger: cfg.Logger})

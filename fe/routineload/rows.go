@@ -14,8 +14,9 @@ import (
 // that have ended too.
 func (m *Manager) Rows(s *session.Session) [][]result.Cell {
 	var out [][]result.Cell
+	around := m.lookAround()
 	for _, job := range m.all() {
-		out = append(out, m.lookAt(job, s.Location()).infoRow(s))
+		out = append(out, m.lookAt(job, around, s.Location()).infoRow(s))
 	}
 	return out
 }

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"shoal/fe/backend"
 	"shoal/fe/kafka"
 	"shoal/fe/literal"
 	"shoal/fe/result"
+	"shoal/fe/schedule"
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/state/jobs"
@@ -64,28 +66,41 @@ type look struct {
 	verdict verdict.Verdict
 }
 
-// lookAt gathers what is known of a job: the view before the ledgers, so that
-// these have all that the group was done with.
-func (m *Manager) lookAt(job *raftlogv1.Job, zone *time.Location) look {
-	l := look{job: job, view: m.auditor.View(job.Id), tasks: m.cfg.Backends.Tasks(job.Id)}
-	taken := 0
-	m.cfg.Store.View(func(st *state.State) {
-		l.ledgers, l.errors = st.Ledgers(job.Id), st.ErrorRowsets(job.Id)
-		for _, other := range st.Jobs() {
-			for _, t := range jobs.Loaders(other) {
-				if t.BackendId != 0 {
-					taken++
-				}
+// surroundings are what the looks at several jobs have in common.
+type surroundings struct {
+	backends   []backend.Status
+	refused    map[schedule.Ref]string
+	slotsTaken int // on backends that take tasks
+}
+
+func (m *Manager) lookAround() surroundings {
+	around := surroundings{backends: m.cfg.Backends.Backends(), refused: m.cfg.Backends.Refused()}
+	takes := make(map[uint64]bool)
+	for _, b := range around.backends {
+		takes[b.ID] = b.Takes()
+	}
+	for _, job := range m.all() {
+		for _, t := range job.Tasks {
+			if takes[t.BackendId] && !jobs.Repairs(t) {
+				around.slotsTaken++
 			}
 		}
-	})
+	}
+	return around
+}
+
+// lookAt gathers what is known of a job: the view before the ledgers, so that
+// these have all that the group was done with.
+func (m *Manager) lookAt(job *raftlogv1.Job, around surroundings, zone *time.Location) look {
+	l := look{job: job, view: m.auditor.View(job.Id), tasks: m.cfg.Backends.Tasks(job.Id)}
+	m.cfg.Store.View(func(st *state.State) { l.ledgers, l.errors = st.Ledgers(job.Id), st.ErrorRowsets(job.Id) })
 	in := verdict.Input{
-		Now: time.Now(), Job: job, Ledgers: l.ledgers, Tasks: l.tasks, Refused: m.cfg.Backends.Refused(),
-		Backends: m.cfg.Backends.Backends(), SlotsTaken: taken, View: l.view, Zone: zone,
+		Now: time.Now(), Job: job, Ledgers: l.ledgers, Tasks: l.tasks, Refused: around.refused,
+		Backends: around.backends, SlotsTaken: around.slotsTaken, View: l.view, Zone: zone,
 	}
 	in.Letters = verdict.Letters{Rowsets: len(jobs.DueDeadLetters(job, l.errors)), Trouble: m.letters.Trouble(job.Id)}
 	m.mu.Lock()
-	in.SetupError, in.Pinned, in.History = m.setup[job.Id], m.pinned[job.Id], m.tracker.History(job.Id)
+	in.SetupError, in.Pinned, in.History, in.Wanted = m.setup[job.Id], m.pinned[job.Id], m.tracker.History(job.Id), m.wanted[job.Id]
 	m.mu.Unlock()
 	l.verdict = verdict.Of(in)
 	return l
@@ -141,13 +156,14 @@ func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRout
 		return nil, err
 	}
 	table := &result.Table{Columns: jobColumns}
+	around := m.lookAround()
 	for _, job := range m.all() {
 		switch {
 		case job.DatabaseId != db.Id, !stmt.All && jobs.Ended(job.State), stmt.Job != nil && job.Name != name.Name,
 			stmt.Filter.Like != nil && !literal.Like(*stmt.Filter.Like, job.Name):
 			continue
 		}
-		table.Rows = append(table.Rows, m.lookAt(job, s.Location()).jobRow(s.Location()))
+		table.Rows = append(table.Rows, m.lookAt(job, around, s.Location()).jobRow(s.Location()))
 	}
 	if stmt.Job != nil && len(table.Rows) == 0 {
 		return nil, refuse("There is no job named %s in db %s, include history: %v", name.Name, db.Name, stmt.All)
@@ -159,7 +175,7 @@ func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRout
 func (l look) jobRow(zone *time.Location) []result.Cell {
 	job := l.job
 	cells := row(strconv.FormatUint(job.Id, 10), job.Name, "", "", "", job.DatabaseName, job.TableName, strconv.FormatBool(job.Load.MultiTable),
-		jobs.StateName(job.State), "KAFKA", strconv.Itoa(len(liveTasks(job))), jobProperty(job), dataSource(l), custom(job),
+		jobs.StateName(job.State), "KAFKA", strconv.Itoa(running(job)), jobProperty(job), dataSource(l), custom(job),
 		statistic(job, l.tasks, time.Now()), l.progress(), l.lag(), reasonOf(job), l.errorLogs(),
 		time.Now().In(zone).Format(time.DateTime)+":"+l.verdict.Text, job.User, job.Comment, "")
 	cells[2], cells[3], cells[4] = moment(job.CreatedMs, zone), moment(job.PausedMs, zone), moment(job.EndedMs, zone)
@@ -173,6 +189,16 @@ func liveTasks(job *raftlogv1.Job) []*raftlogv1.Task {
 		return nil
 	}
 	return job.Tasks
+}
+
+// running is how many tasks of a job are on backends to load.
+func running(job *raftlogv1.Job) (n int) {
+	for _, t := range jobs.Loaders(job) {
+		if t.BackendId != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // reasonOf is ReasonOfStateChanged, in Doris's form.
@@ -280,7 +306,7 @@ func (m *Manager) ShowLedger(_ context.Context, s *session.Session, stmt *ast.Sh
 	if len(all) == 0 {
 		return nil, refuse("There is no job named %s in db %s", stmt.Job.Name, db.Name)
 	}
-	l := m.lookAt(all[len(all)-1], s.Location())
+	l := m.lookAt(all[len(all)-1], m.lookAround(), s.Location())
 	table := &result.Table{Columns: ledgerColumns}
 	for _, v := range l.ledgers {
 		table.Rows = append(table.Rows, l.ledgerRow(v))

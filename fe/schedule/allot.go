@@ -3,15 +3,17 @@ package schedule
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"shoal/fe/state/jobs"
 )
 
-// turnMs is how long a job with work keeps the last slot that it has, while
+// Turn is how long a job with work keeps the last slot that it has, while
 // others wait for one; graceMs is the same for one that is idle, so that it
 // has looked whether there is anything to do.
 const (
-	turnMs  = 30_000
+	Turn    = 30 * time.Second
+	turnMs  = int64(Turn / time.Millisecond)
 	graceMs = 5_000
 )
 

@@ -232,8 +232,8 @@ func TestBurst(t *testing.T) {
 	f := newFleet(t, 16, 1, 2, 3)
 	j := f.create(share, 16, 4)
 	f.run(2)
-	if j.tasks != 4 {
-		t.Errorf("a new job has %d tasks, want one for each partition", j.tasks)
+	if j.tasks != 8 {
+		t.Errorf("a new job has %d tasks, want two for each partition", j.tasks)
 	}
 	f.until(120, "one task is left of an idle job", func() bool { return j.tasks == 1 })
 	j.arrives = 12_000

@@ -111,12 +111,13 @@ func (p *Pacer) Pace(nowMs int64, job *Job, w Work) {
 	job.Wanted = j.want
 }
 
-// begin is the pace of a job at first sight: as many tasks as it has, and if it
-// has none one for each partition.
+// begin is the pace of a job at first sight: as many tasks as it has. If none is
+// placed, since it is new or resumed, there are two for each partition at least, so
+// that none stands still with one of them and a backlog is met in strength.
 func begin(nowMs int64, job Job, limit int, w Work) *pace {
 	want := len(jobs.Loaders(job.Job))
-	if want == 0 {
-		want = max(len(job.Partitions), len(job.Starts))
+	if placed(job) == 0 {
+		want = max(want, 2*max(len(job.Partitions), len(job.Starts)))
 	}
 	return &pace{want: min(max(want, 1), limit), changedMs: nowMs, patienceMs: patienceMs, seenMs: nowMs, settled: w.Settled, calmMs: nowMs}
 }

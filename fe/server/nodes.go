@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,7 +112,7 @@ func (n *nodes) Backends() *result.Table {
 		rpc := port(b.RpcPort)
 		t.Rows = append(t.Rows, []result.Cell{result.Text(strconv.FormatUint(b.Id, 10)), result.Text(b.Host), rpc, rpc, port(b.HttpPort), rpc,
 			result.Text("-1"), result.OrNull(dateTime(s.Started)), result.OrNull(dateTime(s.Heard)), truth(s.Alive), truth(b.Decommissioning),
-			nil, nil, nil, nil, nil, nil, nil, nil, nil, result.Text(trouble(b, s)), result.OrNull(b.Version), nil, nil, result.Text("mix"), nil, nil})
+			nil, nil, nil, nil, nil, nil, nil, nil, nil, result.Text(trouble(b, s)), result.OrNull(b.Version), result.Text(loadStatus(s)), nil, result.Text("mix"), nil, nil})
 	}
 	return t
 }
@@ -142,7 +143,15 @@ func trouble(b *raftlogv1.Backend, s backend.Status) string {
 	if b.NodeUuid == "" {
 		return "has not joined yet"
 	}
+	if s.BlackListed != "" {
+		return "on the black list, so that it gets no tasks for a while: " + s.BlackListed
+	}
 	return s.Err + s.WarehouseError
+}
+
+// loadStatus is Status: of Doris's keys those that mean something here.
+func loadStatus(s backend.Status) string {
+	return fmt.Sprintf(`{"isQueryDisabled":%t,"isLoadDisabled":%t}`, !s.Alive, !s.Takes())
 }
 
 // List is the nodes for the admin API.

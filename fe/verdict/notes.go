@@ -6,7 +6,6 @@ import (
 
 	"shoal/fe/auditor"
 	"shoal/fe/kafka"
-	"shoal/fe/schedule"
 	"shoal/fe/state/jobs"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -45,46 +44,6 @@ func setupNotes(in *Input) (out []string) {
 		out = append(out, fmt.Sprintf("Pinned again at %s, since the share group stood still at %s.", in.clock(in.Pinned.At.UnixMilli()), in.Pinned.Why))
 	}
 	return out
-}
-
-// placementNotes tell of tasks that found no slot, or are too few.
-func placementNotes(in *Input) (out []string) {
-	var partitions []int32
-	members := 0
-	if in.View != nil {
-		for _, p := range in.View.Topic.Partitions {
-			if auditor.Reads(in.Job.Load, p) {
-				partitions = append(partitions, p)
-			}
-		}
-		members = in.View.MaxMembers
-	}
-	n := placed(in.Job)
-	wanted, _ := schedule.Limit(schedule.Job{Job: in.Job, Partitions: partitions, MaxMembers: members})
-	if alive, slots := live(in.Backends); n > 0 && n < wanted && alive > 0 && in.SlotsTaken >= slots {
-		out = append(out, fmt.Sprintf("%d of %d tasks: all %d slots of %s are taken.", n, wanted, slots, count(alive, "live backend")))
-	}
-	if n > 0 && n <= len(partitions) && !jobs.Classic(in.Job) {
-		out = append(out, fmt.Sprintf("%s for %s: if a task dies, its partitions may wait 45 s.", count(n, "task"), count(len(partitions), "partition")))
-	}
-	if in.View != nil && in.View.Err == nil {
-		for _, pinned := range in.Job.Load.KafkaPartitions {
-			if _, ok := in.View.Partitions[pinned]; !ok {
-				out = append(out, fmt.Sprintf("Partition %d of kafka_partitions is not in topic '%s'.", pinned, in.View.Topic.Name))
-			}
-		}
-	}
-	return out
-}
-
-// placed is how many tasks of a job are on a backend.
-func placed(job *raftlogv1.Job) (n int) {
-	for _, t := range jobs.Loaders(job) {
-		if t.BackendId != 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // ledgerNotes tell of records that never became rows.

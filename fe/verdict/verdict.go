@@ -87,8 +87,10 @@ type Input struct {
 	Tasks    []*backendv1.TaskStatus // of live backends, any epoch
 	Refused  map[schedule.Ref]string // tasks that backends did not take
 	Backends []backend.Status
-	// SlotsTaken by tasks of all jobs.
+	// SlotsTaken by tasks of all jobs, on backends that take tasks.
 	SlotsTaken int
+	// Wanted is how many tasks there is work for; 0 if that is not known.
+	Wanted int
 	// View is the last look at topic and group, nil before the first.
 	View *kafka.View
 	// SetupError is why the share group could not be set up yet, or a paused job
@@ -208,44 +210,6 @@ func pinningAgain(in *Input) *Verdict {
 		return nil
 	}
 	return &Verdict{PinningAgain, Busy, "The share group stands still at " + in.Pinned.Why + ": it is pinned again at the settled offsets, and tasks begin anew after that."}
-}
-
-// unplaced: no task of the job is on a backend.
-func unplaced(in *Input) *Verdict {
-	for _, t := range jobs.Loaders(in.Job) {
-		if t.BackendId != 0 {
-			return nil
-		}
-	}
-	alive, slots := live(in.Backends)
-	unheard := 0
-	for _, b := range in.Backends {
-		if b.Unheard && !b.Alive {
-			unheard++
-		}
-	}
-	switch {
-	case alive == 0 && unheard > 0:
-		return &Verdict{NoBackend, Busy, fmt.Sprintf("Waiting to hear from %s.", count(unheard, "backend"))}
-	case alive == 0:
-		return &Verdict{NoBackend, Bad, fmt.Sprintf("No backend is alive, of %d known.", len(in.Backends))}
-	case in.SlotsTaken >= slots:
-		return &Verdict{NoSlot, Bad, fmt.Sprintf("No slot is free: all %d of %s are taken. The job waits until another is paused or stopped, a backend joins, or one has more --slots.", slots, count(alive, "live backend"))}
-	case in.View != nil && in.View.Err != nil:
-		return nil // brokerAway tells what there is to wait for: without partitions nothing is placed
-	}
-	return &Verdict{Starting, Busy, "Tasks are being placed."}
-}
-
-// live counts the backends that are alive, and their slots.
-func live(backends []backend.Status) (alive, slots int) {
-	for _, b := range backends {
-		if b.Alive {
-			alive++
-			slots += b.Slots
-		}
-	}
-	return alive, slots
 }
 
 // brokerAway: the last look at topic and group failed.

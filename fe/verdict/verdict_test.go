@@ -93,10 +93,23 @@ func TestOf(t *testing.T) {
 			untasked(in)
 			in.Backends[0].Alive, in.Backends[0].Unheard = false, true
 		}, verdict.NoBackend, verdict.Busy, "hear from 1 backend."},
-		{"no slot", func(in *verdict.Input) { untasked(in); in.SlotsTaken = 16 }, verdict.NoSlot, verdict.Bad, "all 16 of 1 live backend are taken. The job waits until another is paused or stopped, a backend joins, or one has more --slots."},
+		{"no slot", func(in *verdict.Input) { untasked(in); in.SlotsTaken = 16 }, verdict.NoSlot, verdict.Warn, "No slot is free: all 16 of 1 backend are taken. Jobs take turns of 30s; with another backend, or more --slots, all load at a time."},
+		{"no slot, and nothing to load", func(in *verdict.Input) {
+			untasked(in)
+			in.SlotsTaken = 16
+			partition(in, kafka.Partition{Log: kafka.Log{End: 50, StableEnd: 50}, Position: kafka.Position{Start: 50}})
+		}, verdict.Idle, verdict.OK, "All loaded; its slot was left to another job"},
+		{"nobody takes tasks", func(in *verdict.Input) {
+			untasked(in)
+			in.Backends = []backend.Status{{ID: 7, Alive: true, Slots: 16, Decommissioning: true}, {ID: 8, Alive: true, Slots: 16, BlackListed: "its warehouse refuses writes: no space"}, {ID: 9, Alive: true}}
+		}, verdict.NoBackend, verdict.Bad, "No backend takes tasks: backend 7 is being decommissioned, backend 8 is on the black list, since its warehouse refuses writes: no space, backend 9 is shutting down."},
+		{"tasks are to leave", func(in *verdict.Input) { in.Backends[0].Decommissioning = true }, verdict.Loading, verdict.OK, "2 tasks to leave: backend 9 is being decommissioned."},
+		{"as many tasks as there is work for", func(in *verdict.Input) {
+			in.Job.Load.DesiredConcurrentNumber, in.SlotsTaken, in.Wanted = 8, 16, 2
+		}, verdict.Loading, verdict.OK, "2 tasks; lag 100."},
 		{"fewer slots than wanted", func(in *verdict.Input) {
 			in.Job.Load.DesiredConcurrentNumber, in.SlotsTaken = 8, 16
-		}, verdict.Loading, verdict.OK, "2 of 8 tasks: all 16 slots of 1 live backend are taken."},
+		}, verdict.Loading, verdict.OK, "2 of 8 tasks: all 16 slots of 1 backend are taken."},
 		{"being placed", untasked, verdict.Starting, verdict.Busy, "being placed"},
 		{"not placed, since partitions are unknown", func(in *verdict.Input) {
 			untasked(in)
@@ -165,7 +178,6 @@ func TestOf(t *testing.T) {
 		}, verdict.Checking, verdict.Busy, "10 offsets of partition 0 again, from 50 on"},
 		{"what was lost is told", func(in *verdict.Input) { in.Ledgers[0].Expired = 12 }, verdict.Loading, verdict.OK, "12 offsets of partition 0 expired"},
 		{"created again", func(in *verdict.Input) { in.View.Topic.ID = kafka.TopicID{2} }, verdict.Loading, verdict.OK, "The topic was created again"},
-		{"few tasks", func(in *verdict.Input) { in.Job.Tasks, in.Tasks = in.Job.Tasks[:1], in.Tasks[:1] }, verdict.Loading, verdict.OK, "1 task for 1 partition"},
 		{"group is pinned again", func(in *verdict.Input) {
 			in.Job.Tasks[0].BackendId, in.Job.Tasks[1].BackendId, in.Tasks = 0, 0, nil
 			in.Pinned = verdict.Pinned{At: now, Why: "offset 3 of partition 0", Running: true}
@@ -231,7 +243,7 @@ func TestOf(t *testing.T) {
 			classic(in)
 			untasked(in)
 			in.SlotsTaken = 16
-		}, verdict.NoSlot, verdict.Bad, "all 16 of 1 live backend are taken"},
+		}, verdict.NoSlot, verdict.Warn, "all 16 of 1 backend are taken"},
 		{"classic, fewer slots than partitions", func(in *verdict.Input) {
 			classic(in)
 			in.SlotsTaken = 16
