@@ -120,7 +120,7 @@ func TestTLSStartRefusals(t *testing.T) {
 		p    *cluster.Process
 		want string
 	}{
-		{"in clear on all addresses", cluster.New(t, "fe", "--bootstrap", "--rpc-addr", net.JoinHostPort("0.0.0.0", "0")), "--rpc-addr: gRPC in clear is for loopback only"},
+		{"in clear on all addresses", cluster.New(t, "fe", "--bootstrap", "--rpc-addr", net.JoinHostPort("0.0.0.0", "0")), "--rpc-addr: what is in clear is for loopback only"},
 		{"certificate of another host", cluster.New(t, "fe", "--bootstrap", "--tls-dir", filepath.Join(certs, "fe1.example.com")), "is for fe1.example.com and not for 127.0.0.1"},
 		{"operator's certificate", cluster.New(t, "be", "--tls-dir", filepath.Join(certs, "operator")), "operator's certificate"},
 	} {

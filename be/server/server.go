@@ -52,7 +52,7 @@ const (
 type Config struct {
 	DataDir   string
 	Frontends []string             // rpc addresses, host:port
-	TLS       *nodetls.Credentials // nil for gRPC in clear
+	TLS       *nodetls.Credentials // nil for connections in clear
 	Token     nodetls.Token        // the cluster's, for frontends to let this backend in
 	Warehouse string               // URI, "" for whatever the cluster has
 	// CacheBytes bounds the copies of files of a warehouse on S3.

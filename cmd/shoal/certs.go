@@ -13,7 +13,7 @@ import (
 	"shoal/internal/nodetls"
 )
 
-const tlsDirUsage = "`folder` with ca.crt, tls.crt and tls.key as `shoal certs` makes them; gRPC is then mutual TLS only, without it in clear and on loopback only"
+const tlsDirUsage = "`folder` with ca.crt, tls.crt and tls.key as `shoal certs` makes them; connections between nodes are then mutual TLS only, without it in clear and on loopback only"
 
 func certsCommand() *cobra.Command {
 	var out string

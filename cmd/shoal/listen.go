@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+
+	"shoal/internal/nodetls"
 )
 
 // endPatience is how long clients may go on when a process ends.
@@ -28,6 +30,23 @@ func listen(what, addr string) (net.Listener, error) {
 func checkAddress(flag, addr string) error {
 	if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
 		return fmt.Errorf("--%s: %q is not host:port", flag, addr)
+	}
+	return nil
+}
+
+func checkAddresses(flag string, addrs []string) error {
+	for _, addr := range addrs {
+		if err := checkAddress(flag, addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plainAllowed refuses a listener for nodes in clear beyond loopback.
+func plainAllowed(what string, lis net.Listener) error {
+	if err := nodetls.PlainAllowed(lis.Addr()); err != nil {
+		return fmt.Errorf("--%s-addr: %w", what, err)
 	}
 	return nil
 }

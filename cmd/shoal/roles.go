@@ -40,7 +40,7 @@ type settings struct {
 	secretsDir, tlsDir, tokenFile          string
 	mysqlAddr, httpAddr, rpcAddr, raftAddr string
 	bootstrap                              bool
-	frontends                              []string
+	frontends, join                        []string
 	slots                                  int
 	cacheMiB                               int64
 	trashExpire                            time.Duration
@@ -88,6 +88,8 @@ func frontendCommand() *cobra.Command {
 	s.commonFlags(cmd, 8030, 9020)
 	s.frontendFlags(cmd)
 	cmd.Flags().BoolVar(&s.bootstrap, "bootstrap", false, "make a new cluster if the data folder holds none")
+	cmd.Flags().StringSliceVar(&s.join, "join", nil, "rpc `addresses` of frontends of the cluster to join if the data folder holds no frontend")
+	cmd.MarkFlagsMutuallyExclusive("bootstrap", "join")
 	return cmd
 }
 
@@ -141,8 +143,8 @@ func (s *settings) check(fe, be bool) error {
 	if fe && s.trashExpire < 0 {
 		return fmt.Errorf("--trash-expire must not be negative, it is %s", s.trashExpire)
 	}
-	if !be {
-		return nil
+	if err := checkAddresses("join", s.join); err != nil || !be {
+		return err
 	}
 	if s.cacheMiB < 1 {
 		return fmt.Errorf("--warehouse-cache-mib must be at least 1, not %d", s.cacheMiB)
@@ -153,12 +155,7 @@ func (s *settings) check(fe, be bool) error {
 	if !fe && len(s.frontends) == 0 {
 		return errors.New("--fe names no frontend")
 	}
-	for _, addr := range s.frontends {
-		if err := checkAddress("fe", addr); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkAddresses("fe", s.frontends)
 }
 
 // addresses are where a process serves; empty where it does not.
@@ -216,7 +213,7 @@ func (s *settings) runOnce(ctx context.Context, fe, be bool, ready func(addresse
 		return err
 	}
 	if fe {
-		if err := p.openFrontend(); err != nil {
+		if err := p.openFrontend(ctx); err != nil {
 			return err
 		}
 	}
@@ -284,7 +281,7 @@ func (s *settings) logWriter() io.Writer {
 type process struct {
 	*settings
 	log              *slog.Logger
-	tls              *nodetls.Credentials // nil for gRPC in clear
+	tls              *nodetls.Credentials // nil for connections in clear
 	token            nodetls.Token
 	grpc             *grpc.Server
 	rpc, http, mysql net.Listener
@@ -299,8 +296,8 @@ func (p *process) listen(fe bool) (err error) {
 		return err
 	}
 	if p.tls == nil {
-		if err := nodetls.PlainAllowed(p.rpc.Addr()); err != nil {
-			return fmt.Errorf("--rpc-addr: %w", err)
+		if err := plainAllowed("rpc", p.rpc); err != nil {
+			return err
 		}
 	}
 	if p.http, err = listen("http", p.httpAddr); err != nil {
@@ -312,7 +309,9 @@ func (p *process) listen(fe bool) (err error) {
 	if p.mysql, err = listen("mysql", p.mysqlAddr); err != nil {
 		return err
 	}
-	p.raft, err = listen("raft", p.raftAddr)
+	if p.raft, err = listen("raft", p.raftAddr); err == nil && p.tls == nil {
+		err = plainAllowed("raft", p.raft)
+	}
 	return err
 }
 
@@ -329,10 +328,10 @@ func (p *process) close() {
 	}
 }
 
-func (p *process) openFrontend() (err error) {
-	p.fe, err = feserver.Open(feserver.Config{
+func (p *process) openFrontend(ctx context.Context) (err error) {
+	p.fe, err = feserver.Open(ctx, feserver.Config{
 		DataDir: filepath.Join(p.dataDir, "fe"), Warehouse: p.warehouse, NewWarehouse: "file://" + filepath.Join(p.dataDir, "warehouse"),
-		TrashExpire: p.trashExpire, Bootstrap: p.bootstrap, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), TLS: p.tls, Token: p.token, Raft: p.raft, Version: version, Logger: p.log,
+		TrashExpire: p.trashExpire, Bootstrap: p.bootstrap, Join: p.join, Host: p.host, MySQLPort: port(p.mysql), HTTPPort: port(p.http), RPCPort: port(p.rpc), TLS: p.tls, Token: p.token, Raft: p.raft, Version: version, Logger: p.log,
 		AfterCommit: dieAfter(p.dieAfterCommits),
 	})
 	if err == nil {

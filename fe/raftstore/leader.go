@@ -1,6 +1,10 @@
 package raftstore
 
-import "context"
+import (
+	"context"
+	"errors"
+	"time"
+)
 
 // Term is raft's current term here; 0 before the first.
 func (s *Store) Term() uint64 { return s.raft.CurrentTerm() }
@@ -15,8 +19,9 @@ func (s *Store) Leader() (id, addr string) {
 // RunLeader calls duties each time this frontend becomes the leader, once
 // everything that earlier leaders committed is applied here. The context that
 // duties get ends with the leadership, whose term is given, or with ctx; they
-// are waited for before anything else. Duties may end early with nil; an error
-// of theirs ends RunLeader with it, except after their context's end. So does
+// are waited for before anything else. Duties may end early with nil, or with
+// an error of Propose that says that the leadership is lost; another error of
+// theirs ends RunLeader with it, except after their context's end. So does
 // a log that cannot be written (ErrLog), whoever leads. It returns ctx's error when that
 // ends. It may be called once.
 func (s *Store) RunLeader(ctx context.Context, duties func(ctx context.Context, term uint64) error) error {
@@ -75,11 +80,26 @@ func (s *Store) lead(ctx context.Context, duties func(ctx context.Context, term 
 	}
 }
 
+// lost tells whether an error says that the leadership is lost.
+func lost(err error) bool {
+	var notLeader *NotLeaderError
+	return errors.As(err, &notLeader) || errors.Is(err, ErrFateUnknown)
+}
+
 // serve settles the leadership and runs duties.
 func (s *Store) serve(ctx context.Context, duties func(ctx context.Context, term uint64) error) error {
 	term := s.Term()
 	if err := s.Barrier(ctx); err != nil || s.Term() != term {
 		return nil // the leadership is lost already, as raft is about to say
 	}
-	return duties(ctx, term)
+	for {
+		if err := duties(ctx, term); !lost(err) {
+			return err
+		}
+		select { // raft is about to say so; if not, it was not lost
+		case <-ctx.Done():
+			return nil
+		case <-time.After(electionTimeout):
+		}
+	}
 }

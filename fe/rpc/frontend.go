@@ -58,6 +58,8 @@ type Frontend struct {
 	Closed error
 	// Others is what other frontends ask of this one.
 	Others Others
+	// Members takes other frontends into the cluster (fe/membership).
+	Members Members
 	// AfterCommit is called when a txn was committed and before that is
 	// answered, for tests that need a process to die there; nil normally.
 	AfterCommit func()

@@ -3,8 +3,9 @@
 //
 // The key is a file in the frontend's data folder, beside the log and never in
 // it: whoever has a copy of the log or of a snapshot has no secret. It is made
-// when the cluster is, and belongs to it for ever; without it, what it sealed
-// is lost, and the frontend says so instead of starting. Secrets are sealed by
+// when the cluster is, given to each frontend that joins, and belongs to the
+// cluster for ever; without it, what it sealed is lost, and the frontend says so
+// instead of starting. Secrets are sealed by
 // AES-256-GCM under a random nonce, together with what they are for, so that
 // one sealed value cannot stand in the place of another. A sealed text names
 // its key by an id that tells nothing of it.
@@ -42,7 +43,7 @@ const (
 	prefix = "sealed:v1:"
 )
 
-// ErrLocked is for a Sealer without a key yet: its frontend has not led.
+// ErrLocked is for a Sealer without a key yet: its frontend has not served.
 var ErrLocked = errors.New("the cluster's key is not known here yet")
 
 // A Sealer seals and opens with the key of one data folder.
@@ -89,6 +90,27 @@ func (s *Sealer) Unlock(used []string) error {
 	return nil
 }
 
+// Key is the cluster's key, for a frontend that joins: to be sent to nodes of
+// the cluster only, and kept by Take.
+func (s *Sealer) Key() ([]byte, error) { return s.read() }
+
+// Take keeps a key that another frontend gave, durably. One that is there must
+// be the same.
+func (s *Sealer) Take(key []byte) error {
+	if len(key) != keySize {
+		return fmt.Errorf("the cluster's key has %d bytes, not %d", len(key), keySize)
+	}
+	switch old, err := s.read(); {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.write(key)
+	case err != nil:
+		return err
+	case idOf(old) != idOf(key):
+		return fmt.Errorf("%s holds key %s, and the cluster's is %s: give the frontend an empty data folder to join", s.path, idOf(old), idOf(key))
+	}
+	return nil
+}
+
 // read reads the key's file, which nobody else may be able to.
 func (s *Sealer) read() ([]byte, error) {
 	info, err := os.Stat(s.path)
@@ -113,11 +135,15 @@ func (s *Sealer) read() ([]byte, error) {
 func (s *Sealer) make() ([]byte, error) {
 	key := make([]byte, keySize)
 	rand.Read(key)
+	return key, s.write(key)
+}
+
+func (s *Sealer) write(key []byte) error {
 	// A file that atomicfile makes is its owner's alone.
 	if err := atomicfile.Write(s.path, []byte(keyWord+base64.StdEncoding.EncodeToString(key)+"\n")); err != nil {
-		return nil, fmt.Errorf("the cluster's key: %w", err)
+		return fmt.Errorf("the cluster's key: %w", err)
 	}
-	return key, nil
+	return nil
 }
 
 // idOf names a key.

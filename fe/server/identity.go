@@ -14,6 +14,9 @@ import (
 type self struct {
 	FrontendID string `json:"frontend_id"`
 	ClusterID  string `json:"cluster_id"`
+	// Begun says that the folder has held a log: without it, this id has no
+	// vote any more.
+	Begun bool `json:"begun,omitempty"`
 }
 
 // Missing implements identity.Identity.
@@ -26,19 +29,18 @@ func (s self) Missing() string {
 
 const identityFile = "frontend.json"
 
-// loadIdentity reads the identity. Where there is none it makes one if the
-// cluster is to be bootstrapped, and says how to start otherwise.
-func loadIdentity(dataDir string, bootstrap bool) (self, error) {
-	path := filepath.Join(dataDir, identityFile)
-	id, found, err := identity.Read[self](path)
-	switch {
-	case err != nil:
-		return self{}, fmt.Errorf("%w: restore it from a copy of the data folder", err)
-	case found:
-		return id, nil
-	case !bootstrap:
-		return self{}, fmt.Errorf("%s holds no frontend yet: start the first one of a cluster with --bootstrap", dataDir)
+// newFrontendID is never one that another frontend has or had.
+func newFrontendID() string { return "fe-" + rand.Text()[:8] }
+
+// readIdentity reads the identity, if there is one.
+func readIdentity(dataDir string) (id self, found bool, err error) {
+	id, found, err = identity.Read[self](filepath.Join(dataDir, identityFile))
+	if err != nil {
+		err = fmt.Errorf("%w: restore it from a copy of the data folder", err)
 	}
-	id = self{FrontendID: "fe-" + rand.Text()[:8], ClusterID: rand.Text()[:12]}
-	return id, identity.Write(path, id)
+	return id, found, err
+}
+
+func writeIdentity(dataDir string, id self) error {
+	return identity.Write(filepath.Join(dataDir, identityFile), id)
 }

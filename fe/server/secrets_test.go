@@ -21,7 +21,7 @@ import (
 func statements(t *testing.T, cfg server.Config, list ...string) {
 	t.Helper()
 	cfg.Host, cfg.Raft, cfg.Logger, cfg.Bootstrap = "127.0.0.1", listen(t), slog.New(slog.DiscardHandler), true
-	s, err := server.Open(cfg)
+	s, err := server.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	"shoal/fe/forward"
 	"shoal/fe/kafka"
 	"shoal/fe/lease"
+	"shoal/fe/membership"
 	"shoal/fe/preview"
 	"shoal/fe/raftstore"
 	"shoal/fe/routineload"
@@ -69,11 +69,12 @@ type Config struct {
 	Warehouse, NewWarehouse string
 	TrashExpire             time.Duration // how long a file that nobody needs is left
 	Bootstrap               bool          // make a new cluster if the data folder holds none
+	Join                    []string      // rpc addresses of frontends of the cluster to join if the data folder holds none
 	Host                    string        // how others reach this frontend
 	MySQLPort               uint32
 	HTTPPort                uint32
 	RPCPort                 uint32
-	TLS                     *nodetls.Credentials // of connections to backends, nil for gRPC in clear
+	TLS                     *nodetls.Credentials // of connections to backends and frontends, nil for those in clear
 	Token                   nodetls.Token        // the cluster's, for other nodes to let this one in
 	Raft                    net.Listener         // for the other frontends; the Server owns it
 	Version                 string
@@ -88,6 +89,8 @@ type Server struct {
 	identity  self
 	store     *store
 	disk      *diskspace.Reserve // of the log
+	sealer    *seal.Sealer
+	members   *membership.Members
 	leases    lease.Leases
 	secrets   *credentials.Keeper
 	registry  *backend.Registry
@@ -99,24 +102,31 @@ type Server struct {
 	globals   *session.Globals
 	stmts     *stmt.Executor
 	nodes     *nodes
-	settled   chan struct{} // closed once this frontend has led for the first time
-	settle    sync.Once
-	yielded   atomic.Bool // the leadership was given away for want of room
+	yielded   atomic.Bool     // the leadership was given away for want of room
+	serving   context.Context // ends when statements are carried out
+	serve     context.CancelFunc
 }
 
-// Open reads the frontend's identity and opens its log; Raft runs from then on.
-func Open(cfg Config) (*Server, error) {
-	id, err := loadIdentity(cfg.DataDir, cfg.Bootstrap)
+// Open reads the frontend's identity, or joins the cluster for one, which takes
+// until a leader answers or ctx ends. It opens the log; Raft runs from then on.
+func Open(ctx context.Context, cfg Config) (*Server, error) {
+	sealer := seal.New(cfg.DataDir)
+	id, err := enter(ctx, cfg, sealer)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, cfg.Raft.Close())
 	}
 	raft, err := raftstore.Open(raftstore.Config{
-		Dir: filepath.Join(cfg.DataDir, "raft"), ID: id.FrontendID, Listener: cfg.Raft, Bootstrap: cfg.Bootstrap, Logger: cfg.Logger,
+		Dir: filepath.Join(cfg.DataDir, "raft"), ID: id.FrontendID, Listener: cfg.Raft, Advertise: hostPort(cfg.Host, portOf(cfg.Raft)), TLS: cfg.TLS,
+		Bootstrap: cfg.Bootstrap, Begun: id.Begun, Logger: cfg.Logger,
 	})
+	if errors.Is(err, raftstore.ErrLogLost) {
+		err = fmt.Errorf("%w: with an empty data folder it can join the others as a new one, by --join", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the replicated log: %w", err)
 	}
-	s := &Server{cfg: cfg, identity: id, store: &store{Store: raft}, disk: diskspace.New(cfg.DataDir, reserve), settled: make(chan struct{})}
+	s := &Server{cfg: cfg, identity: id, store: &store{Store: raft}, disk: diskspace.New(cfg.DataDir, reserve), sealer: sealer}
+	s.serving, s.serve = context.WithCancel(context.Background())
 	s.assemble()
 	return s, nil
 }
@@ -127,12 +137,13 @@ func (s *Server) assemble() {
 	told := session.DefaultServer()
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
-	s.secrets = credentials.New(s.store, seal.New(s.cfg.DataDir))
+	s.secrets = credentials.New(s.store, s.sealer)
 	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	s.cluster = forward.New(forward.Config{
 		ID: s.identity.FrontendID, Store: s.store, Elsewhere: s.store.elsewhere, LiveBackends: s.liveBackends, Full: s.disk.Check, Leases: &s.leases, Globals: s.globals,
 		Logger: s.cfg.Logger, Dial: rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token), Version: s.cfg.Version, Started: started,
 	})
+	s.members = &membership.Members{Store: s.store, Self: s.identity.FrontendID, Key: s.sealer.Key, Answers: s.answers, Logger: s.cfg.Logger}
 	s.readers = backend.NewPool(s.store, s.cluster.LiveBackends, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
 	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Leases: &s.leases, Secrets: s.secrets, Logger: s.cfg.Logger})
@@ -150,7 +161,7 @@ func (s *Server) assemble() {
 
 // Register offers the frontend's gRPC services on r, and reflection of them.
 func (s *Server) Register(r reflection.GRPCServer) {
-	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, Full: s.full, Closed: raftstore.ErrClosed, AfterCommit: s.cfg.AfterCommit,
+	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, Full: s.full, Closed: raftstore.ErrClosed, Members: s.members, AfterCommit: s.cfg.AfterCommit,
 		Others: &forward.Service{Cluster: s.cluster, Statements: s.stmts}})
 	adminv1.RegisterAdminServiceServer(r, &rpc.Admin{
 		Statements: s.stmts, Jobs: s.jobs, Nodes: s.nodes.List, Cluster: s.cluster,
@@ -185,6 +196,12 @@ func (s *Server) liveBackends() []uint64 {
 	return alive
 }
 
+// answers tells whether the frontend at an rpc address does.
+func (s *Server) answers(ctx context.Context, addr string) bool {
+	_, err := s.cluster.Ask(ctx, addr)
+	return err == nil
+}
+
 // Close ends Raft and closes the log. It is called after Run.
 func (s *Server) Close() error {
 	s.cluster.Close()
@@ -193,22 +210,26 @@ func (s *Server) Close() error {
 }
 
 // Run serves MySQL clients on lis and does the leader's duties whenever this
-// frontend leads, until ctx ends. ready is called once the cluster exists, its
-// warehouse has been found, and statements are carried out.
+// frontend leads, until ctx ends; then another one is to lead. ready is called
+// once the cluster exists, its warehouse has been found, and statements are
+// carried out. The error says also why a frontend is no member any more.
 func (s *Server) Run(ctx context.Context, lis net.Listener, ready func()) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return unlessEnded(ctx, s.store.RunLeader(ctx, s.lead)) })
 	g.Go(func() error { return unlessEnded(ctx, s.txns.Run(ctx)) })
+	g.Go(func() error { return s.enlist(ctx) })
 	g.Go(func() error {
 		server := wire.New(wire.Config{Handler: s.stmts, Accounts: accounts{}, Globals: s.globals, Processes: s.processes, Log: s.cfg.Logger})
 		return server.Run(ctx, lis)
 	})
 	g.Go(func() error {
 		select {
-		case <-s.settled:
+		case <-s.serving.Done():
 			ready()
+			<-ctx.Done()
 		case <-ctx.Done():
 		}
+		s.abdicate(context.WithoutCancel(ctx))
 		return nil
 	})
 	return g.Wait()
@@ -227,15 +248,19 @@ func (s *Server) lead(ctx context.Context, term uint64) error {
 	if err := s.bootstrap(ctx); err != nil {
 		return err
 	}
-	s.settle.Do(func() { close(s.settled) })
+	if err := s.begin(); err != nil {
+		return err
+	}
+	s.serve()
 	var incarnation uint64
 	s.store.View(func(st *state.State) { incarnation = st.ClusterInfo().Incarnation })
 	leadership := &backendv1.Leadership{Incarnation: incarnation, Term: term, Frontend: s.identity.FrontendID}
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		s.registry.Run(ctx, leadership, hostPort(s.cfg.Host, s.cfg.RPCPort))
 		return nil
 	})
+	g.Go(func() error { return s.members.Run(ctx) })
 	g.Go(func() error { return s.jobs.RunLeader(ctx) })
 	g.Go(func() error { return s.removeFiles(ctx) })
 	g.Go(func() error { s.yieldWhenFull(ctx); return nil })
@@ -307,8 +332,8 @@ func (s *Server) makeCluster(ctx context.Context) error {
 // checkWarehouse refuses to go on with another warehouse than the cluster's,
 // or with one that is not there. One that does not answer is no reason.
 func (s *Server) checkWarehouse(ctx context.Context, info *raftlogv1.Cluster) error {
-	if s.cfg.Warehouse != "" && s.cfg.Warehouse != info.Warehouse {
-		return fmt.Errorf("the cluster's warehouse is %s, and this frontend was given %s: it is fixed at bootstrap, leave --warehouse away", info.Warehouse, s.cfg.Warehouse)
+	if err := agreeOnWarehouse(s.cfg, info.Warehouse); err != nil {
+		return err
 	}
 	wh, err := warehouse.Open(info.Warehouse)
 	if err != nil {
@@ -322,6 +347,13 @@ func (s *Server) checkWarehouse(ctx context.Context, info *raftlogv1.Cluster) er
 		return nil
 	}
 	return err
+}
+
+func agreeOnWarehouse(cfg Config, clusters string) error {
+	if cfg.Warehouse != "" && cfg.Warehouse != clusters {
+		return fmt.Errorf("the cluster's warehouse is %s, and this frontend was given %s: it is fixed at bootstrap, leave --warehouse away", clusters, cfg.Warehouse)
+	}
+	return nil
 }
 
 func (s *Server) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64, error) {

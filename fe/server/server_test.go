@@ -30,7 +30,7 @@ func listen(t *testing.T) net.Listener {
 func run(t *testing.T, cfg server.Config) error {
 	t.Helper()
 	cfg.Host, cfg.Raft, cfg.Logger = "127.0.0.1", listen(t), slog.New(slog.DiscardHandler)
-	s, err := server.Open(cfg)
+	s, err := server.Open(t.Context(), cfg)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ var packageMap = []row{
 	{packages: "fe/raftstore", may: "fe/state/... proto/... internal/nodetls"},
 	{packages: "fe/wire", may: "fe/errno fe/literal fe/result fe/session sql/... internal/textrow"},
 	{packages: "fe/stmt", may: shared + " fe/...", never: "fe/wire fe/server fe/raftstore fe/rpc " + testOnly},
+	{packages: "fe/membership", may: shared + " fe/raftstore fe/state/..."},
 	{packages: "fe/server", may: shared + " fe/...", never: testOnly},
 	{packages: "fe/...", may: shared + " fe/...", never: "fe/wire fe/stmt fe/server fe/raftstore " + testOnly},
 

@@ -1,5 +1,5 @@
-// Package nodetls is how Shoal's processes prove to each other over gRPC that
-// they are of one cluster: mutual TLS 1.3 by certificates of the cluster's own
+// Package nodetls is how Shoal's processes prove to each other, over gRPC and
+// Raft, that they are of one cluster: mutual TLS 1.3 by certificates of the cluster's own
 // authority, from a folder of three files.
 //
 // Both ends present a certificate and verify the other's against ca.crt; who
@@ -12,7 +12,7 @@
 // Beside the certificates may lie the cluster's token, a secret that nodes send
 // with each call. It tells apart clusters that have one authority.
 //
-// Without a folder gRPC goes in clear, over loopback only: Plain and PlainAllowed.
+// Without a folder connections are in clear, over loopback only: Plain and PlainAllowed.
 //
 // Issue makes the authority and the folders. Nothing here starts a goroutine;
 // Credentials are safe for concurrent use.

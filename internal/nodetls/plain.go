@@ -10,11 +10,11 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// PlainAllowed refuses an address that gRPC in clear must not use, as listener
+// PlainAllowed refuses an address that nodes must not use in clear, as listener
 // or as the other end: any but loopback.
 func PlainAllowed(addr net.Addr) error {
 	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		return fmt.Errorf("gRPC in clear is for loopback only, and %s is not: make certificates with `shoal certs` and give --tls-dir", addr)
+		return fmt.Errorf("what is in clear is for loopback only, and %s is not: make certificates with `shoal certs` and give --tls-dir", addr)
 	}
 	return nil
 }

@@ -1,0 +1,143 @@
+package membership
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"shoal/fe/state"
+	"shoal/internal/rpcconn"
+	frontendv1 "shoal/proto/frontend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
+)
+
+var (
+	// ErrIncomplete refuses a frontend that does not say what it must.
+	ErrIncomplete = errors.New("a frontend joins with its id, host and ports")
+	// ErrOtherCluster refuses a frontend that belongs to another cluster.
+	ErrOtherCluster = errors.New("the frontend belongs to another cluster")
+)
+
+// Join makes a frontend a member, or renews what is known of it; asking again
+// changes nothing more. The error wraps ErrIncomplete, ErrOtherCluster,
+// cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or is one of
+// Propose's.
+func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
+	for _, port := range []uint32{req.RaftPort, req.RpcPort, req.MysqlPort} {
+		if port == 0 || port > 1<<16-1 || req.FrontendId == "" || req.Host == "" {
+			return nil, ErrIncomplete
+		}
+	}
+	if err := m.Store.ReadIndex(ctx); err != nil {
+		return nil, err
+	}
+	var info *raftlogv1.Cluster
+	m.Store.View(func(st *state.State) { info = st.ClusterInfo() })
+	if id := info.GetClusterId(); req.ClusterId != "" && req.ClusterId != id {
+		return nil, fmt.Errorf("%w, %s, and this is %s: give it an empty data folder to join", ErrOtherCluster, req.ClusterId, cmp.Or(id, "none yet"))
+	}
+	err := m.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{
+		Frontend: &raftlogv1.Frontend{Id: req.FrontendId, Host: req.Host, MysqlPort: req.MysqlPort, HttpPort: req.HttpPort, RpcPort: req.RpcPort,
+			RaftPort: req.RaftPort, Version: req.Version}}}})
+	if err == nil {
+		err = m.reconcile(ctx)
+	}
+	if err == nil && req.CaughtUp {
+		err = m.promote(ctx, req.FrontendId)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := m.Key()
+	if err != nil {
+		return nil, err
+	}
+	return &frontendv1.JoinFrontendResponse{ClusterId: info.ClusterId, Warehouse: info.Warehouse, ClusterKey: key, ReadIndex: m.Store.AppliedIndex()}, nil
+}
+
+const (
+	// askTimeout bounds one frontend's turn.
+	askTimeout = 10 * time.Second
+	// firstPause and lastPause lie between two rounds.
+	firstPause, lastPause = 100 * time.Millisecond, 2 * time.Second
+	// remind is how often a Joiner that waits says so.
+	remind = time.Minute
+)
+
+// A Joiner asks the frontend that leads to be taken as a member.
+type Joiner struct {
+	// Frontends are the rpc addresses of those that may lead, or know who does.
+	Frontends func() []string
+	Dial      []grpc.DialOption
+	Logger    *slog.Logger
+}
+
+// Ask asks until a leader answers, for as long as ctx lives. A refusal is an
+// error at once; everything else may pass: frontends that do not answer, or
+// that do not lead and know nobody who does.
+func (j *Joiner) Ask(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
+	var told time.Time
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		resp, err := j.round(ctx, req)
+		if err == nil || final(err) || ctx.Err() != nil {
+			return resp, err
+		}
+		if pause == lastPause && time.Since(told) > remind {
+			j.Logger.Info("waiting for a frontend that leads", "err", err)
+			told = time.Now()
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// final tells whether asking again would be answered the same.
+func final(err error) bool {
+	code := status.Code(err)
+	return code == codes.PermissionDenied || code == codes.InvalidArgument
+}
+
+// round asks each frontend once, those that another one calls the leader first.
+func (j *Joiner) round(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
+	waiting := j.Frontends()
+	failed := errors.New("no frontend is known: name some with --join host:port")
+	for tried := []string{}; len(waiting) > 0; {
+		addr := waiting[0]
+		waiting = waiting[1:]
+		if slices.Contains(tried, addr) {
+			continue
+		}
+		tried = append(tried, addr)
+		resp, err := j.ask(ctx, addr, req)
+		if err == nil || final(err) {
+			return resp, err
+		}
+		failed = fmt.Errorf("frontend %s: %w", addr, err)
+		if leader, _ := rpcconn.Elsewhere(err); leader != "" {
+			waiting = slices.Insert(waiting, 0, leader)
+		}
+	}
+	return nil, failed
+}
+
+func (j *Joiner) ask(ctx context.Context, addr string, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
+	conn, err := grpc.NewClient(addr, j.Dial...)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return frontendv1.NewFrontendServiceClient(conn).JoinFrontend(ctx, req)
+}
