@@ -2,7 +2,8 @@
 //
 // A backend knows some frontends from its flags and all of them from
 // heartbeats, and any of them may lead. A Client keeps who led last and follows
-// the NotLeader details of those that do not. It never decides that a call
+// the NotLeader details of those that do not. The heartbeat of a new leader ends
+// the wait for the old one, which may be frozen and never answer. It never decides that a call
 // failed for good: an error of CommitTxn means that the outcome is unknown, and
 // the caller asks the same again (design: Answers).
 //
@@ -42,9 +43,12 @@ var reconnect = grpc.ConnectParams{
 
 // Client calls the frontend that leads.
 type Client struct {
+	given []string // the flags', never empty
+
 	mu        sync.Mutex
-	frontends []string // never empty
+	frontends []string // the heartbeats'
 	leader    string   // one to try first
+	turns     map[*turn]bool
 	dial      []grpc.DialOption
 	conns     map[string]*grpc.ClientConn
 	closed    bool
@@ -59,7 +63,7 @@ func New(addrs []string, tls *nodetls.Credentials, token nodetls.Token, dial ...
 		return nil, errors.New("no frontend given: name one with --fe host:port")
 	}
 	dial = slices.Concat(rpcconn.DialOptions(tls, token), []grpc.DialOption{grpc.WithConnectParams(reconnect)}, dial)
-	return &Client{frontends: slices.Clone(addrs), leader: addrs[0], dial: dial, conns: map[string]*grpc.ClientConn{}}, nil
+	return &Client{given: slices.Clone(addrs), leader: addrs[0], turns: map[*turn]bool{}, dial: dial, conns: map[string]*grpc.ClientConn{}}, nil
 }
 
 // Close closes the connections. Calls under way fail.
@@ -73,15 +77,52 @@ func (c *Client) Close() {
 	clear(c.conns)
 }
 
-// Learn takes over what a heartbeat said: who leads, and all frontends.
+// Learn takes over what a heartbeat said: who leads, and all frontends. What
+// others were asked meanwhile, the leader is asked.
 func (c *Client) Learn(leader string, frontends []string) {
+	c.follow(leader)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frontends = slices.Clone(frontends)
+	for t := range c.turns {
+		if t.addr != leader {
+			t.cancel(errMoved)
+		}
+	}
+}
+
+// follow remembers who leads, if it is known.
+func (c *Client) follow(leader string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if leader != "" {
 		c.leader = leader
 	}
-	if len(frontends) > 0 {
-		c.frontends = slices.Clone(frontends)
+}
+
+// errMoved ends a turn of a frontend that does not lead any more.
+var errMoved = errors.New("another frontend leads now")
+
+// A turn is a call to one frontend that is under way.
+type turn struct {
+	addr   string
+	cancel context.CancelCauseFunc
+}
+
+// begin is the context of a frontend's turn. The caller must call end.
+func (c *Client) begin(ctx context.Context, addr string) (running context.Context, end func()) {
+	ctx, stop := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithCancelCause(ctx)
+	t := &turn{addr, cancel}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns[t] = true
+	return ctx, func() {
+		cancel(nil)
+		stop()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.turns, t)
 	}
 }
 
@@ -122,19 +163,20 @@ func call[T any](ctx context.Context, c *Client, do func(context.Context, fronte
 		if err != nil {
 			return zero, err
 		}
-		turn, cancel := context.WithTimeout(ctx, callTimeout)
+		turn, end := c.begin(ctx, addr)
 		resp, err := do(turn, frontendv1.NewFrontendServiceClient(conn))
-		cancel()
+		moved := context.Cause(turn) == errMoved
+		end()
 		if err == nil {
-			c.Learn(addr, nil)
+			c.follow(addr)
 			return resp, nil
 		}
 		failed = fmt.Errorf("frontend %s: %w", addr, err)
-		leader, elsewhere := rpcconn.Elsewhere(err)
-		if ctx.Err() != nil || !elsewhere {
+		leader, elsewhere := redirection(err)
+		if ctx.Err() != nil || !elsewhere && !moved {
 			return zero, failed
 		}
-		c.Learn(leader, nil)
+		c.follow(leader)
 	}
 }
 
@@ -145,12 +187,24 @@ func (c *Client) next(tried []string) string {
 	if !slices.Contains(tried, c.leader) {
 		return c.leader
 	}
-	for _, addr := range c.frontends {
+	for _, addr := range slices.Concat(c.frontends, c.given) {
 		if !slices.Contains(tried, addr) {
 			return addr
 		}
 	}
 	return ""
+}
+
+// redirection tells whether another frontend should be asked, and which if the
+// answer named one.
+func redirection(err error) (leader string, elsewhere bool) {
+	st := status.Convert(err)
+	for _, detail := range st.Details() {
+		if nl, ok := detail.(*frontendv1.NotLeader); ok {
+			return nl.LeaderRpcAddr, true
+		}
+	}
+	return "", st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded
 }
 
 func (c *Client) connect(addr string) (*grpc.ClientConn, error) {

@@ -2,6 +2,7 @@ package feclient_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -37,7 +38,7 @@ func (f *frontend) CommitTxn(context.Context, *frontendv1.CommitTxnRequest) (*fr
 	return &frontendv1.CommitTxnResponse{Outcome: frontendv1.Outcome_OUTCOME_COMMITTED}, nil
 }
 
-func serve(t *testing.T, f *frontend) string {
+func serve(t *testing.T, f frontendv1.FrontendServiceServer) string {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -145,6 +146,44 @@ func TestCommitPassesOverTheSilent(t *testing.T) {
 			t.Errorf("the second frontend was asked after %v", took)
 		}
 	})
+}
+
+// A frontend that led and is frozen does not answer; the heartbeat of the next
+// leader says whom to ask.
+func TestCommitMovesWithTheLeader(t *testing.T) {
+	old := &frozen{asked: make(chan struct{}), left: make(chan error, 1)}
+	next := &frontend{answer: func() error { return nil }}
+	oldAddr, nextAddr := serve(t, old), serve(t, next)
+	c, err := feclient.New([]string{oldAddr}, nil, nodetls.Token{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go func() {
+		<-old.asked
+		c.Learn(oldAddr, []string{oldAddr, nextAddr}) // changes nothing
+		c.Learn(nextAddr, []string{oldAddr, nextAddr})
+	}()
+	if _, err := c.Commit(t.Context(), &frontendv1.CommitTxnRequest{}); err != nil || next.calls != 1 {
+		t.Errorf("Commit = %v, and the next leader was asked %d times", err, next.calls)
+	}
+	if err := <-old.left; !errors.Is(err, context.Canceled) {
+		t.Errorf("the old one was left with %v: its time ran out", err)
+	}
+}
+
+// frozen is a frontend that answers nothing.
+type frozen struct {
+	frontendv1.UnimplementedFrontendServiceServer
+	asked chan struct{}
+	left  chan error
+}
+
+func (f *frozen) CommitTxn(ctx context.Context, _ *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {
+	close(f.asked)
+	<-ctx.Done()
+	f.left <- ctx.Err()
+	return nil, ctx.Err()
 }
 
 // A malformed txn is refused each time: asking again would only hold its
