@@ -29,16 +29,13 @@ type nodes struct {
 	started  time.Time
 }
 
-// Leader is the frontend that leads, empty while nobody is known to.
-func (n *nodes) Leader() string { return n.store.LeaderID() }
-
 // Frontends is SHOW FRONTENDS, with Doris's columns: the members, asked now, and
 // those that were added and have not joined yet. What nobody said is NULL.
 func (n *nodes) Frontends(ctx context.Context) *result.Table {
 	t := &result.Table{Columns: result.Texts("Name", "Host", "EditLogPort", "HttpPort", "QueryPort", "RpcPort", "ArrowFlightSqlPort", "Role", "IsMaster",
 		"ClusterId", "Join", "Alive", "ReplayedJournalId", "LastStartTime", "LastHeartbeat", "IsHelper", "ErrMsg", "Version", "CurrentConnected")}
 	members, added, id := n.frontends()
-	leader := n.Leader()
+	leader := n.store.LeaderID()
 	for i, said := range n.askAll(ctx, members) {
 		f := members[i]
 		row := []result.Cell{result.Text(f.Id), result.Text(f.Host), port(f.RaftPort), port(f.HttpPort), port(f.MysqlPort), port(f.RpcPort),
@@ -158,7 +155,7 @@ func loadStatus(s backend.Status) string {
 func (n *nodes) List(ctx context.Context) []*adminv1.Node {
 	var out []*adminv1.Node
 	members, added, _ := n.frontends()
-	leader := n.Leader()
+	leader := n.store.LeaderID()
 	for i, said := range n.askAll(ctx, members) {
 		f := members[i]
 		out = append(out, &adminv1.Node{Id: f.Id, Role: adminv1.Node_ROLE_FRONTEND, FrontendRole: role(f), Address: hostPort(f.Host, f.RpcPort),

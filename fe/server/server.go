@@ -155,7 +155,7 @@ func (s *Server) assemble() {
 		Topics: &preview.Reader{Kafka: brokers, Secrets: s.secrets, Backends: s.registry},
 	})
 	s.stmts = stmt.New(stmt.Config{
-		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Download: download.Get, Nodes: s.nodes, Cluster: s.cluster, Processes: s.processes, Started: started,
+		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Download: download.Get, Nodes: s.nodes, Frontends: s.members, Cluster: s.cluster, Processes: s.processes, Started: started,
 	})
 }
 

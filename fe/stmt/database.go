@@ -86,9 +86,15 @@ func (e *Executor) propose(ctx context.Context, cmd *raftlogv1.Command) (uint64,
 	cmd.AtMs = time.Now().UnixMilli()
 	applied, err := e.cfg.Store.Propose(ctx, cmd)
 	if err != nil {
-		return 0, errno.Wrap(errno.OutcomeUnknown, err, "the change was not confirmed by the frontends, look whether it took place: %v", err)
+		return 0, unconfirmed(err)
 	}
 	return applied.ID, applied.Err
+}
+
+// unconfirmed is an error of Propose as the user sees it, if it is not tried
+// again.
+func unconfirmed(err error) error {
+	return errno.Wrap(errno.OutcomeUnknown, err, "the change was not confirmed by the frontends, look whether it took place: %v", err)
 }
 
 func (e *Executor) useStmt(s *session.Session, stmt *ast.Use, w result.Writer) error {

@@ -68,7 +68,7 @@ func newFrontend(t testing.TB) *frontend {
 		t.Fatal(err)
 	}
 	f.Executor = stmt.New(stmt.Config{
-		Store: f.store, Queries: f.queries, RoutineLoads: f.jobs, Secrets: f.secrets, Download: fromLoopback, Nodes: nodes{}, Cluster: alone{}, Processes: f.processes,
+		Store: f.store, Queries: f.queries, RoutineLoads: f.jobs, Secrets: f.secrets, Download: fromLoopback, Nodes: nodes{}, Frontends: members{f.store}, Cluster: alone{}, Processes: f.processes,
 		Started: time.Now(),
 	})
 	return f
@@ -148,8 +148,6 @@ func (nodes) Frontends(context.Context) *result.Table {
 func (nodes) Backends() *result.Table {
 	return &result.Table{Columns: result.Texts("BackendId", "Host", "Alive"), Rows: [][]result.Cell{{result.Text("1"), result.Text("127.0.0.1"), result.Text("true")}}}
 }
-
-func (nodes) Leader() string { return "fe1" }
 
 // alone is a cluster of one frontend.
 type alone struct{}

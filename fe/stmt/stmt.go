@@ -73,8 +73,12 @@ type Nodes interface {
 	Frontends(ctx context.Context) *result.Table
 	// Backends are as the leader knows them.
 	Backends() *result.Table
-	// Leader is the frontend that leads, empty while nobody is known to.
-	Leader() string
+}
+
+// Frontends changes who the frontends are, at the one that leads (fe/membership).
+type Frontends interface {
+	Add(ctx context.Context, role raftlogv1.FrontendRole, host string, editLogPort uint32) error
+	Drop(ctx context.Context, role raftlogv1.FrontendRole, host string, editLogPort uint32) error
 }
 
 // Cluster is the way to the other frontends.
@@ -96,6 +100,7 @@ type Config struct {
 	// Download is the content at a URL, of at most limit bytes (fe/download).
 	Download  func(ctx context.Context, address string, limit int64) ([]byte, error)
 	Nodes     Nodes
+	Frontends Frontends
 	Cluster   Cluster
 	Processes *session.Processes
 	Started   time.Time // of the frontend

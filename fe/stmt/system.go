@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"shoal/fe/errno"
+	"shoal/fe/membership"
 	"shoal/fe/state"
 	"shoal/fe/state/cluster"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -20,38 +21,28 @@ var roles = map[ast.FrontendRole]raftlogv1.FrontendRole{
 }
 
 // alterFrontend carries out ALTER SYSTEM ADD or DROP of a frontend, by its
-// edit log port. The leader adds it to the agreement, or takes it out.
+// edit log port.
 func (e *Executor) alterFrontend(ctx context.Context, stmt *ast.AlterFrontend) error {
 	host, port, err := splitAddress(stmt.Address)
 	if err != nil {
 		return err
 	}
-	cmd := &raftlogv1.Command{Body: &raftlogv1.Command_AddFrontend{AddFrontend: &raftlogv1.AddFrontend{Host: host, RaftPort: port, Role: roles[stmt.Role]}}}
+	change := e.cfg.Frontends.Add
 	if stmt.Drop {
-		if e.leads(host, port) {
-			return refused("can not drop current master node %s; drop it when another frontend leads", stmt.Address)
-		}
-		cmd = &raftlogv1.Command{Body: &raftlogv1.Command_DropFrontend{DropFrontend: &raftlogv1.DropFrontend{Host: host, RaftPort: port, Role: roles[stmt.Role]}}}
+		change = e.cfg.Frontends.Drop
 	}
-	_, err = e.propose(ctx, cmd)
+	err = change(ctx, roles[stmt.Role], host, port)
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, cluster.ErrFrontendExists):
 		return refused("frontend already exists %s", stmt.Address)
 	case errors.Is(err, cluster.ErrNoFrontend):
 		return refused("frontend does not exist or is no %s: %s; SHOW FRONTENDS has the Host, EditLogPort and Role of each", stmt.Role, stmt.Address)
+	case errors.Is(err, membership.ErrLeads), errors.Is(err, membership.ErrMajority):
+		return refused("%v", err)
 	}
-	return err
-}
-
-// leads tells whether the frontend at an address leads.
-func (e *Executor) leads(host string, raftPort uint32) (leads bool) {
-	leader := e.cfg.Nodes.Leader()
-	e.cfg.Store.View(func(st *state.State) {
-		for _, f := range st.Frontends() {
-			leads = leads || f.Id == leader && f.Host == host && f.RaftPort == raftPort
-		}
-	})
-	return leads
+	return unconfirmed(err)
 }
 
 // alterBackends carries out ALTER SYSTEM … BACKEND for one backend after the

@@ -1,6 +1,8 @@
 package stmt_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"shoal/fe/membership"
 	"shoal/fe/state"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -56,6 +59,30 @@ func (s *script) assign(t *testing.T, d *datadriven.TestData) string {
 	s.store.apply(t, &raftlogv1.Command{Body: &raftlogv1.Command_ScheduleTasks{ScheduleTasks: &raftlogv1.ScheduleTasks{
 		JobId: jobs[0].Id, Assignments: []*raftlogv1.TaskAssignment{assignment}}}})
 	return ""
+}
+
+// members are the frontends as the state has them: fe1:9010 leads, and without
+// fe2:9010 there is no majority.
+type members struct{ store *memoryStore }
+
+func (m members) Add(ctx context.Context, role raftlogv1.FrontendRole, host string, port uint32) error {
+	applied, err := m.store.Propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_AddFrontend{
+		AddFrontend: &raftlogv1.AddFrontend{Host: host, RaftPort: port, Role: role}}})
+	return errors.Join(err, applied.Err)
+}
+
+func (m members) Drop(ctx context.Context, role raftlogv1.FrontendRole, host string, port uint32) error {
+	switch host {
+	case "fe1":
+		return fmt.Errorf("%w fe1:9010", membership.ErrLeads)
+	case "fe2":
+		return membership.ErrMajority
+	case "cut.off":
+		return errors.New("leadership was lost")
+	}
+	applied, err := m.store.Propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_DropFrontend{
+		DropFrontend: &raftlogv1.DropFrontend{Host: host, RaftPort: port, Role: role}}})
+	return errors.Join(err, applied.Err)
 }
 
 // members is who belongs to the cluster, as the state has it.
