@@ -40,8 +40,8 @@ func (e *Error) Unwrap() []error { return e.kinds }
 // advice says what to do about an error by its code in S3's protocol.
 var advice = map[string]string{
 	"NoSuchBucket":                 "there is no such bucket: create it, or correct the warehouse's URI",
-	"AccessDenied":                 "access is denied: the credentials need s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload there",
-	"Forbidden":                    "access is denied: the credentials need s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload there",
+	"AccessDenied":                 "access is denied: the credentials need s3:ListBucket, s3:ListBucketMultipartUploads, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload there",
+	"Forbidden":                    "access is denied: the credentials need s3:ListBucket, s3:ListBucketMultipartUploads, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload there",
 	"InvalidAccessKeyId":           "the server does not know the access key: check AWS_ACCESS_KEY_ID or AWS_PROFILE",
 	"XAdminUserNotFound":           "the server does not know the access key: check AWS_ACCESS_KEY_ID or AWS_PROFILE", // versitygw's
 	"SignatureDoesNotMatch":        "the secret does not fit the access key: check AWS_SECRET_ACCESS_KEY or AWS_PROFILE",
