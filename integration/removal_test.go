@@ -17,18 +17,22 @@ import (
 )
 
 // TestRemoval: backends are killed with -9 in the middle of txns, and tables are
-// dropped and truncated while long queries read them. The queries answer right,
-// and in the end there are exactly the files that the state has.
+// dropped and truncated while long queries read them at two frontends. The third
+// one, which leads at first, is killed meanwhile. The queries answer right, and in
+// the end there are exactly the files that the state has.
 func TestRemoval(t *testing.T) {
 	t.Parallel()
 	broker := testkafka.Shared(t)
-	fe := cluster.Start(t, "fe", "--bootstrap", "--trash-expire", "1s")
-	var bes []*cluster.Process
+	first := cluster.Start(t, "fe", "--bootstrap", "--trash-expire", "1s")
+	var fes, bes []*cluster.Process
 	for range 2 {
-		bes = append(bes, cluster.Start(t, "be", "--fe", fe.Ready.RPC))
+		fes = append(fes, cluster.Start(t, "fe", "--join", first.Ready.RPC, "--trash-expire", "1s"))
 	}
-	l := setUp(t, fe.DB(), broker, options{partitions: 3, properties: map[string]string{"format": "json", "desired_concurrent_number": "6"}})
-	warehouse := filepath.Join(fe.Dir, "warehouse")
+	for range 2 {
+		bes = append(bes, cluster.Start(t, "be", "--fe", first.Ready.RPC+","+fes[0].Ready.RPC))
+	}
+	l := setUp(t, fes[0].DB(), broker, options{partitions: 3, properties: map[string]string{"format": "json", "desired_concurrent_number": "6"}})
+	warehouse := filepath.Join(first.Dir, "warehouse")
 
 	ctx, stop := context.WithCancel(t.Context())
 	produced, wait := l.produceUntil(ctx, 3)
@@ -47,12 +51,14 @@ func TestRemoval(t *testing.T) {
 
 	others := folders(t, warehouse)
 	const rows = 200_000 // more than fits between a backend and a client that does not read
-	dropped, truncated := openQuery(t, fe.DB(), broker, "dropped", rows), openQuery(t, fe.DB(), broker, "truncated", rows)
+	dropped, truncated := openQuery(t, fes[0].DB(), broker, "dropped", rows), openQuery(t, fes[1].DB(), broker, "truncated", rows)
 	l.exec("DROP TABLE " + dropped.table)
 	l.exec("TRUNCATE TABLE " + truncated.table)
 	gone := folders(t, warehouse)
 	maps.DeleteFunc(gone, func(name string, _ int) bool { _, other := others[name]; return other })
-	time.Sleep(12 * time.Second) // the leader looks every 5 s
+	first.Kill()
+	first.Run()
+	time.Sleep(12 * time.Second) // a leader looks every 5 s
 	now := folders(t, warehouse)
 	for name, files := range gone {
 		if now[name] != files {
