@@ -15,6 +15,7 @@ import (
 
 	"shoal/be/classic"
 	"shoal/be/source"
+	"shoal/internal/offsets"
 )
 
 // Partitions of several leaders: a record is seen at once, though the other
@@ -244,6 +245,36 @@ func TestDamage(t *testing.T) {
 				if err := trouble(f); !f.Empty() || !errors.Is(err, classic.ErrDamaged) || !strings.Contains(err.Error(), "offset 1") {
 					t.Fatalf("fetch = %+v, want the damaged batch", f.Partitions)
 				}
+			}
+		})
+	}
+}
+
+// A partition stands still once its batch could not be read so many times, and
+// says which offsets that is, also where it would end soon.
+func TestUnreadable(t *testing.T) {
+	batch := make([]byte, 64)
+	batch[11], batch[16], batch[26] = 52, 2, 5 // of offsets 0-5, and with a wrong checksum
+	for _, bounded := range []bool{false, true} {
+		inWorld(t, 1, 1, func(t *testing.T, w *world) {
+			w.answers(func(p *kmsg.FetchResponseTopicPartition) { p.RecordBatches = batch })
+			r, began := w.read(func(cfg *classic.Config) {
+				cfg.Starts[0].Offset = 1
+				if bounded {
+					cfg.Starts[0].Only = offsets.Of(offsets.Range{First: 1, Last: 2})
+				}
+			}), time.Now()
+			unreadable := (*classic.UnreadableError)(nil)
+			for !errors.As(trouble(r.poll()), &unreadable) {
+				if took := time.Since(began); took > time.Minute {
+					t.Fatal("the partition is read for ever")
+				}
+			}
+			if took := time.Since(began); took < 5*time.Second || took > 30*time.Second || unreadable.Offsets != (offsets.Range{First: 1, Last: 5}) || !errors.Is(unreadable, classic.ErrDamaged) {
+				t.Errorf("after %v: %v", took, unreadable)
+			}
+			if f := r.poll(); f.End || trouble(f) == nil {
+				t.Errorf("then: %+v", f)
 			}
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"shoal/internal/offsets"
 )
 
 // What a failure means to the job. Each wraps its cause, whose text names the
@@ -36,6 +38,23 @@ func failure(doing string, err error) error {
 	}
 	return fmt.Errorf("%s: %w: %w", doing, kind, err)
 }
+
+// UnreadableError says that a batch could not be read, however often that was
+// tried.
+type UnreadableError struct {
+	Topic     string
+	Partition int32
+	Offsets   offsets.Range // of the batch, from the position on
+	Cause     error
+}
+
+// Error names the offsets.
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("topic %s partition %d: the batch with offsets %v could not be read in %d tries: %v", e.Topic, e.Partition, e.Offsets, mostFailures, e.Cause)
+}
+
+// Unwrap is why the batch could not be read.
+func (e *UnreadableError) Unwrap() error { return e.Cause }
 
 // OutOfRangeError says that a partition's position lies outside of its log.
 type OutOfRangeError struct {

@@ -14,6 +14,7 @@ import (
 
 	"shoal/be/backoff"
 	"shoal/be/source"
+	"shoal/internal/offsets"
 )
 
 const (
@@ -115,11 +116,12 @@ func (r *Reader) answered(ctx context.Context, p *partition, answer *kmsg.FetchR
 	case err != nil:
 		r.failed(failure(r.named(p), err), p)
 	default:
-		p.rest.OK()
 		p.end = r.endOf(answer)
 		if len(answer.RecordBatches) > 0 && p.position < p.end {
-			p.answer = answer
+			p.answer = answer // what came of it is known once it is decoded
+			return
 		}
+		p.rest.OK()
 	}
 }
 
@@ -188,6 +190,21 @@ func (r *Reader) request(ctx context.Context, broker int32, req *kmsg.FetchReque
 	return resp, nil
 }
 
+// damaged has a partition rest whose next batch could not be decoded, and stand
+// still after so many tries.
+func (r *Reader) damaged(p *partition, batches []byte, cause error) {
+	r.failed(fmt.Errorf("%s: %w: the batch at offset %d: %w", r.named(p), ErrDamaged, p.position, cause), p)
+	if p.rest.Failures < mostFailures {
+		return
+	}
+	batch := offsets.Range{First: p.position, Last: p.position}
+	if whole, ok := source.FirstBatch(batches); ok {
+		batch.Last = max(batch.Last, whole.Last)
+	}
+	p.stuck = &UnreadableError{Topic: r.cfg.Topic, Partition: p.Partition, Offsets: batch, Cause: fmt.Errorf("%w: %w", ErrDamaged, cause)}
+	r.cfg.Logger.Error("a partition stands still", "partition", p.Partition, "cause", p.stuck)
+}
+
 // decode makes a run of the answer in hand, if there is one.
 func (r *Reader) decode(p *partition) {
 	if p.answer == nil {
@@ -218,9 +235,9 @@ func (r *Reader) decode(p *partition) {
 		records = records[:n]
 	}
 	if next == p.position {
-		err := errors.Join(errCutOff, decoded.Err)
-		r.failed(fmt.Errorf("%s: %w: the batch at offset %d: %w", r.named(p), ErrDamaged, p.position, err), p)
+		r.damaged(p, answer.RecordBatches, errors.Join(errCutOff, decoded.Err))
 		return
 	}
+	p.rest.OK()
 	p.run = run{records: records, next: next}
 }

@@ -2,6 +2,7 @@ package classic
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -56,12 +57,16 @@ func (p *partition) drained() bool { return p.end != unknown && p.position >= p.
 func (p *partition) due() bool { return !p.finished() && p.stuck == nil && !p.rest.Resting() }
 
 // mostFailures in a row end the reading of a partition that is bounded: others
-// wait for that, and it is tried again by another task.
+// wait for that, and it is tried again by another task. So many for a batch that
+// cannot be decoded make any partition stand still.
 const mostFailures = 10
 
 // finished tells whether no more of p is to be read. What is not bounded never
-// is.
+// is, nor is what needs a person, who must hear of it.
 func (p *partition) finished() bool {
+	if unreadable := (*UnreadableError)(nil); errors.As(p.stuck, &unreadable) {
+		return false
+	}
 	return p.only != nil && (p.position >= beyond || p.stuck != nil || p.rest.Failures >= mostFailures)
 }
 

@@ -111,6 +111,9 @@ func (b *Batch) undo(columns, textLen int) {
 	b.textLen = textLen
 }
 
+// Abort takes back whatever a panic left of the next row.
+func (b *Batch) Abort() { b.undo(len(b.Columns), b.textLen) }
+
 // Reset empties the batch. Text that was read from it is no longer valid.
 func (b *Batch) Reset() {
 	for i := range b.Columns {

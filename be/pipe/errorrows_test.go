@@ -91,3 +91,27 @@ func TestErrorRowsKeepTheirSource(t *testing.T) {
 		}
 	}
 }
+
+// What must not be decoded is an error row as it is, whatever it holds, with a
+// mapping and without.
+func TestPoisonIsNotDecoded(t *testing.T) {
+	for _, where := range []string{"", "id > 0"} {
+		spec := specFor(columns("id INT NOT NULL"), typesv1.RoutineLoad_FORMAT_CSV)
+		spec.Load.Where = where
+		p := newPipe(t, spec)
+		part := partition(0, "1", "2\n3", "4")
+		part.Records = append(part.Records, &source.Record{Offset: 300}) // a tombstone
+		part.Poison = map[int64]string{101: "it kills", 300: "it kills too", 999: "elsewhere"}
+		res, err := p.Write(t.Context(), 1, "l", []source.Partition{part})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := res.Counters; c.LoadedRows != 2 || c.ErrorRows != 2 || c.EmptyMessages != 0 || c.TotalRows != 4 {
+			t.Errorf("counters %v", c)
+		}
+		got := p.query(t, "SELECT kafka_offset, line, reason, raw FROM read_parquet('%s') ORDER BY kafka_offset", res.ErrorRowset.Path)
+		if want := []string{"101 1 it kills 2\n3", "300 1 it kills too "}; !slices.Equal(got, want) {
+			t.Errorf("where %q: error rows %q, want %q", where, got, want)
+		}
+	}
+}

@@ -55,9 +55,16 @@ func (f *feed) start() bool {
 
 // step decodes one row of the open message, or closes it.
 func (f *feed) step(batch *decode.Batch) {
-	more, bad := f.target.decoder.Next(batch)
-	if !more {
-		f.open = false
+	more := false
+	bad, ok := guarded(f.current.value, func() (bad *decode.RowError) {
+		more, bad = f.target.decoder.Next(batch)
+		return bad
+	})
+	if !ok {
+		batch.Abort()
+	}
+	f.open = more && ok
+	if ok && !more {
 		if f.rows == 0 { // only blanks or line ends
 			f.tally.empty++
 		}

@@ -89,9 +89,13 @@ func (f *mappedFeed) readRows() (more bool) {
 			f.rows = 0
 		}
 		before := m.rows.Len
-		more, bad := m.source.Next(m.rows)
-		if !more {
-			f.open = false
+		more := false
+		bad, ok := guarded(f.current.value, func() (bad *decode.RowError) {
+			more, bad = m.source.Next(m.rows)
+			return bad
+		})
+		f.open = more && ok
+		if ok && !more {
 			if f.rows == 0 { // only blanks or line ends
 				f.tally.empty++
 				f.tell(&origin{message: f.current}, backendv1.DryRunRow_OUTCOME_EMPTY)
@@ -142,7 +146,11 @@ func (f *mappedFeed) convert(row int, derived []driver.Value) {
 		}
 		f.values = append(f.values, v)
 	}
-	if bad := m.converter.Add(f.target.batch, f.values, o.at); bad != nil {
+	bad, ok := guarded(o.record.Value, func() *decode.RowError { return m.converter.Add(f.target.batch, f.values, o.at) })
+	if !ok {
+		f.target.batch.Abort()
+	}
+	if bad != nil {
 		f.fail(o, *bad)
 		return
 	}

@@ -26,6 +26,7 @@ type messages interface {
 // allMessages are those of a job with one table.
 type allMessages struct {
 	tally *tally
+	table string             // for error rows
 	parts []source.Partition // the first is being read
 	at    int                // the next record of it
 }
@@ -39,6 +40,12 @@ func (m *allMessages) next() (message, bool) {
 		}
 		record := part.Records[m.at]
 		m.at++
+		if why, poison := part.Poison[record.Offset]; poison {
+			m.tally.received += int64(len(record.Value))
+			m.tally.bad.add(badRow{message: message{part, record, record.Value}, table: m.table, RowError: decode.RowError{
+				Line: 1, Reason: why, Raw: record.Value}})
+			continue
+		}
 		if len(record.Value) > 0 {
 			m.tally.received += int64(len(record.Value))
 			return message{part, record, record.Value}, true

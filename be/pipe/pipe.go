@@ -164,7 +164,7 @@ type writer struct {
 }
 
 func (w *writer) writeAll(ctx context.Context, parts []source.Partition) (err error) {
-	spec, all := w.pipe.cfg.Spec, &allMessages{tally: &w.tally, parts: parts}
+	spec, all := w.pipe.cfg.Spec, &allMessages{tally: &w.tally, table: w.pipe.cfg.Spec.TableName, parts: parts}
 	if spec.Load.MultiTable {
 		for _, of := range splitByTable(w.pipe.tables, all) {
 			rowset, err := w.writeTable(ctx, of.table, &of.list)

@@ -66,6 +66,14 @@ func TestDamageProvesNothing(t *testing.T) {
 	undecided(t, lying(t, batch[:40], 0), "cut off")
 }
 
+// A batch that is damaged, or of an unknown codec, is held: whatever is in it, it
+// is not known to be void.
+func TestDamageIsHeld(t *testing.T) {
+	batch := make([]byte, 64)
+	batch[11], batch[16], batch[26] = 52, 2, 5 // of offsets 0-5, and with a wrong checksum
+	lying(t, batch, 0).expect("none", "none", "1-3", offsets.Range{First: 1, Last: 3})
+}
+
 func undecided(t *testing.T, w *world, why string) {
 	t.Helper()
 	got, err := w.probe(offsets.Range{First: 0, Last: 9})

@@ -5,7 +5,7 @@
 // called void or expired (design, "Nothing lost"):
 //
 //   - held: a record that a consumer of the job's isolation level sees lies
-//     there;
+//     there, or a batch that cannot be decoded, which is not known to be void;
 //   - void: a fetch that began at or before the offset passed over it, and saw
 //     a later offset or the last stable offset. Control records, what was
 //     compacted away and, for those that read committed, aborted transactions
@@ -221,7 +221,8 @@ func (p *prober) endOf(answer *kmsg.FetchResponseTopicPartition) int64 {
 
 // read decodes a fetch that began at from: the offsets that hold records, and
 // the offset behind the last that was passed over, which is from where there was
-// nothing. Where a batch cannot be read, what is before it still counts.
+// nothing. Where a batch cannot be read, what is before it still counts;
+// it is held itself.
 func (p *prober) read(answer *kmsg.FetchResponseTopicPartition, from int64) (held offsets.Set, next int64, err error) {
 	isolation := kgo.ReadCommitted()
 	if p.Uncommitted {
@@ -240,6 +241,9 @@ func (p *prober) read(answer *kmsg.FetchResponseTopicPartition, from int64) (hel
 		}
 	}
 	if next == from && len(answer.RecordBatches) > 0 {
+		if batch, ok := source.FirstBatch(answer.RecordBatches); ok && batch.First <= from && from <= batch.Last {
+			return offsets.Of(offsets.Range{First: from, Last: batch.Last}), batch.Last + 1, nil
+		}
 		return nil, 0, fmt.Errorf("the batch at offset %d cannot be read: %w", from, errors.Join(errDamaged, decoded.Err))
 	}
 	ranges := make([]offsets.Range, 0, len(decoded.Records))

@@ -93,12 +93,14 @@ func topicID(b []byte) (id source.TopicID, err error) {
 
 // blame says what an error of the source is to the job.
 func blame(err error) backendv1.TroubleKind {
-	outOfRange := (*classic.OutOfRangeError)(nil)
+	outOfRange, unreadable := (*classic.OutOfRangeError)(nil), (*classic.UnreadableError)(nil)
 	switch {
 	case errors.Is(err, share.ErrNotAssigned), errors.Is(err, context.Canceled):
 		return backendv1.TroubleKind_TROUBLE_KIND_UNSPECIFIED
 	case errors.As(err, &outOfRange):
 		return backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE
+	case errors.As(err, &unreadable):
+		return backendv1.TroubleKind_TROUBLE_KIND_UNREADABLE
 	case errors.Is(err, share.ErrUnauthorized), errors.Is(err, classic.ErrUnauthorized):
 		return backendv1.TroubleKind_TROUBLE_KIND_AUTHORIZATION
 	}

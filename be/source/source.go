@@ -8,6 +8,7 @@
 package source
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -53,6 +54,9 @@ type Partition struct {
 	// Unread is what could not be decoded, for the reason in Err. It is not
 	// known to be void: release it.
 	Unread offsets.Set
+	// Poison is the records that must not be decoded, by offset, and why: each
+	// becomes an error row as it is. Sources leave it empty.
+	Poison map[int64]string
 	// Err is why this partition brought nothing, or not all: a broker's error,
 	// or a batch that could not be decoded.
 	Err error
@@ -168,6 +172,19 @@ func (f Fetch) Empty() bool {
 		}
 	}
 	return true
+}
+
+// FirstBatch is the offsets of the first of some record batches, which need not
+// be whole or decodable; false if not even that is there. Positions are those of
+// magic 2, Kafka's only format since 4.0.
+func FirstBatch(batches []byte) (r offsets.Range, ok bool) {
+	const baseOffset, magic, lastOffsetDelta, header = 0, 16, 23, 61
+	if len(batches) < header || batches[magic] != 2 {
+		return r, false
+	}
+	r.First = int64(binary.BigEndian.Uint64(batches[baseOffset:]))
+	r.Last = r.First + int64(int32(binary.BigEndian.Uint32(batches[lastOffsetDelta:])))
+	return r, 0 <= r.First && r.First <= r.Last
 }
 
 // Size is the bytes of records as they lie in memory, without their headers of

@@ -17,6 +17,7 @@ import (
 type batch struct {
 	parts   []source.Partition // one per partition, in order of arrival
 	unread  []source.Ack       // acquired but not decodable: to be released
+	why     error              // nothing could be made of unread, nil without
 	records int
 	bytes   int64
 	// acquired is when the first lock began, lockedUntil when the first of them
@@ -72,7 +73,10 @@ func (b *batch) add(f source.Fetch, lock time.Duration, now time.Time) {
 			continue
 		}
 		b.begin(f.LockedUntil, lock, now)
-		b.unread = append(b.unread, source.Acks(p.ID(), p.Unread, source.Release)...)
+		if len(p.Unread) > 0 {
+			b.unread = append(b.unread, source.Acks(p.ID(), p.Unread, source.Release)...)
+			b.why = p.Err
+		}
 		p.Acquired = p.Acquired.Subtract(p.Unread)
 		p.Unread = nil
 		if len(p.Acquired) > 0 {

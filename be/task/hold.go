@@ -2,7 +2,7 @@ package task
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"shoal/be/source"
@@ -112,7 +112,7 @@ func (t *Task) giveBackUnread(ctx context.Context, b *batch) error {
 		return nil
 	}
 	t.acknowledge(ctx, b.unread)
-	err := errors.New("records were released that could not be decoded")
+	err := fmt.Errorf("records were released that could not be decoded: %w", b.why)
 	t.trouble(backendv1.TroubleKind_TROUBLE_KIND_BROKER, err)
 	return err
 }

@@ -131,7 +131,7 @@ func (t *Task) write(ctx context.Context, b *batch, sendBy time.Time) (*frontend
 	}
 	var w Written
 	t.trying = nil
-	parts := b.parts
+	parts := t.marked(b.parts)
 	lost, err := t.attend(ctx, b, sendBy, false, func(ctx context.Context) {
 		t.retry(ctx, backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, func() (err error) {
 			t.take() // for each attempt, since files of the last may exist
@@ -143,6 +143,10 @@ func (t *Task) write(ctx context.Context, b *batch, sendBy time.Time) (*frontend
 	case errors.Is(err, errSlow) && t.trying != nil:
 		return nil, t.because(err)
 	case errors.Is(err, errSlow):
+		t.blameAlone(b)
+		if t.classic() { // it takes long to find out: what was written is halved, not what might have been
+			t.rows = min(t.rows, b.records)
+		}
 		t.rows = max(1, t.rows/2)
 		t.trouble(backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, err)
 		return nil, err

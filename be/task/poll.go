@@ -140,7 +140,7 @@ func (t *Task) fetched(b *batch, f source.Fetch, err error) {
 		t.trouble(t.cfg.Blame(err), err)
 	} else {
 		t.status.recovered(backendv1.TroubleKind_TROUBLE_KIND_BROKER, backendv1.TroubleKind_TROUBLE_KIND_AUTHORIZATION,
-			backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE)
+			backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE, backendv1.TroubleKind_TROUBLE_KIND_UNREADABLE)
 	}
 	if f.Records() > 0 {
 		t.status.records(t.rt.Now())
@@ -153,10 +153,11 @@ func (t *Task) fetched(b *batch, f source.Fetch, err error) {
 // more: the job is going to be paused for it, and what was read of it before
 // cannot be read again.
 func (t *Task) graver(p *source.Partition, err error, b *batch) bool {
-	switch {
-	case p.Err == nil:
+	if p.Err == nil {
 		return false
-	case t.cfg.Blame(p.Err) == backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE:
+	}
+	switch t.cfg.Blame(p.Err) {
+	case backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE, backendv1.TroubleKind_TROUBLE_KIND_UNREADABLE:
 		return b.index(p.ID()) < 0
 	}
 	return err == nil

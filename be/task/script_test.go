@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,13 +117,13 @@ func play(t *testing.T, d *datadriven.TestData) string {
 		mode = typesv1.RoutineLoad_MODE_CLASSIC
 	}
 	var repair []*typesv1.PartitionRanges
-	if args["mode"] == "repair" {
-		w.classic, repair = true, []*typesv1.PartitionRanges{{TopicId: topic[:]}}
+	if args["mode"] == "repair" || args["mode"] == "poison" {
+		w.classic, repair = true, []*typesv1.PartitionRanges{{TopicId: topic[:], Ranges: []*typesv1.OffsetRange{{First: 5, Last: 5}}}}
 	}
 	tk := task.New(task.Config{
 		Spec: &backendv1.TaskSpec{
 			JobId: 1, TaskId: 2, Epoch: 3, Incarnation: 1, Generation: 1, TableId: 4,
-			LockDurationMs: w.lock.Milliseconds(), Repair: repair,
+			LockDurationMs: w.lock.Milliseconds(), Repair: repair, Poison: args["mode"] == "poison",
 			Load: &typesv1.RoutineLoad{
 				Mode: mode, MaxBatchRows: w.number(args["rows"]), MaxBatchSize: w.number(args["bytes"]),
 				MaxBatchIntervalS: int64(w.duration(args["interval"]).Seconds()), ShareLingerMs: w.duration(args["linger"]).Milliseconds(),
@@ -331,6 +333,9 @@ func (w *world) Write(ctx context.Context, _ uint64, name string, parts []source
 	rows := int64(0)
 	for _, p := range parts {
 		what = append(what, fmt.Sprintf("%d:%v", p.Partition, p.Acquired.Subtract(p.Gaps).Subtract(p.Unproven).Subtract(p.Expired)))
+		for _, offset := range slices.Sorted(maps.Keys(p.Poison)) {
+			what = append(what, fmt.Sprintf("(%d is poison: %s)", offset, p.Poison[offset]))
+		}
 		rows += int64(len(p.Records))
 		for i := 1; i < len(p.Records); i++ {
 			if p.Records[i-1].Offset >= p.Records[i].Offset {

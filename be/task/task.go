@@ -138,6 +138,7 @@ type Task struct {
 	rows   int    // how many a txn may gather now
 	fetch  int    // how many a fetch asks for
 	trying error  // why the child's work did not succeed yet
+	poison poison // what must not be decoded
 }
 
 // New makes a task that does nothing yet. Config.Spec is not changed, and must
@@ -154,6 +155,7 @@ func New(cfg Config) *Task {
 		number:    cfg.Spec.LastNumber,
 		rows:      int(cfg.Spec.Load.MaxBatchRows),
 		fetch:     firstFetch,
+		poison:    poisonOf(cfg.Spec),
 	}
 	if t.classic() {
 		t.lock, t.fetch = timeout(cfg.Spec.Load), mostFetch
