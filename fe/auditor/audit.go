@@ -105,10 +105,11 @@ func (a *Audit) Plan(in Input) Plan {
 		plan.Commands = append(plan.Commands, pause)
 		return plan
 	}
+	if pause := standsStill(in); pause != nil {
+		plan.Commands = append(plan.Commands, pause)
+		return plan
+	}
 	if jobs.Classic(in.Job) {
-		if pause := outOfRange(in); pause != nil {
-			plan.Commands = append(plan.Commands, pause)
-		}
 		return plan
 	}
 	for _, l := range in.After {

@@ -68,8 +68,11 @@ func tellCommand(c *raftlogv1.Command) string {
 	case *raftlogv1.Command_ChangeJobState:
 		return fmt.Sprintf("pause(%d) %s", body.ChangeJobState.ReasonCode, body.ChangeJobState.Reason)
 	case *raftlogv1.Command_ScheduleTasks:
-		r := body.ScheduleTasks.Assignments[0].Repair[0]
-		return fmt.Sprintf("repair topic %d %v", r.TopicId[0], ranges(r.Ranges))
+		task, how := body.ScheduleTasks.Assignments[0], ""
+		if task.Poison {
+			how = " poison"
+		}
+		return fmt.Sprintf("repair topic %d %v%s", task.Repair[0].TopicId[0], ranges(task.Repair[0].Ranges), how)
 	case *raftlogv1.Command_ForgetVoids:
 		return fmt.Sprintf("forget through %d", body.ForgetVoids.ThroughIndex)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"shoal/fe/state/jobs"
+	"shoal/fe/state/ledger"
 	"shoal/internal/offsets"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	typesv1 "shoal/proto/types/v1"
@@ -25,20 +26,19 @@ const (
 )
 
 // Repair makes a task for what the group has given up and will not deliver
-// again. nil if there is nothing, or a task is at it.
+// again, or for where readers of a classic job are lost one after the other. nil
+// if there is nothing, or a task is at it.
 func (a *Audit) Repair(in Input) *raftlogv1.Command {
 	if in.Job.State != raftlogv1.JobState_JOB_STATE_RUNNING || jobs.RepairTask(in.Job) != nil {
 		return nil
 	}
+	if left := suspects(in); len(left) > 0 {
+		return isolate(in, left)
+	}
 	var repair []*typesv1.PartitionRanges
 	ranges, count := maxRepairRanges, int64(maxRepairOffsets)
 	for _, l := range in.After {
-		since, lost := a.lost[l.Key]
-		p, ok := current(in.View, l.Key)
-		if !lost || !ok || in.Now.Sub(since) < repairAfter {
-			continue
-		}
-		part := chunk(Lost(l, p), ranges, count)
+		part := chunk(a.toRepair(in, l), ranges, count)
 		if len(part) == 0 {
 			continue
 		}
@@ -48,8 +48,29 @@ func (a *Audit) Repair(in Input) *raftlogv1.Command {
 	if len(repair) == 0 {
 		return nil
 	}
+	return repairTask(in, &raftlogv1.TaskAssignment{Repair: repair})
+}
+
+// toRepair is what of a partition a repair task is needed for.
+func (a *Audit) toRepair(in Input, l ledger.View) offsets.Set {
+	p, ok := current(in.View, l.Key)
+	switch since, lost := a.lost[l.Key]; {
+	case !ok:
+		return nil
+	case jobs.Classic(in.Job):
+		if l.Losses < mostLosses {
+			return nil
+		}
+		return chunk(unsettled(l, p.StableEnd), maxRepairRanges, maxRepairOffsets/narrowing)
+	case !lost || in.Now.Sub(since) < repairAfter:
+		return nil
+	}
+	return Lost(l, p)
+}
+
+func repairTask(in Input, task *raftlogv1.TaskAssignment) *raftlogv1.Command {
 	return &raftlogv1.Command{AtMs: in.Now.UnixMilli(), Body: &raftlogv1.Command_ScheduleTasks{ScheduleTasks: &raftlogv1.ScheduleTasks{
-		JobId: in.Job.Id, Assignments: []*raftlogv1.TaskAssignment{{Repair: repair}},
+		JobId: in.Job.Id, Assignments: []*raftlogv1.TaskAssignment{task},
 	}}}
 }
 

@@ -31,7 +31,7 @@ func Spec(s *state.State, backendID uint64, ref *backendv1.TaskRef) *backendv1.T
 		spec := &backendv1.TaskSpec{
 			JobId: job.Id, TaskId: task.Id, Epoch: task.Epoch, Incarnation: s.ClusterInfo().GetIncarnation(),
 			JobName: job.Name, DbName: job.DatabaseName, Load: job.Load, Generation: job.Generation,
-			LockDurationMs: job.LockDurationMs, MemberId: task.MemberId, Partitions: begin(s, job, task), Repair: unsettled(s, job, task),
+			LockDurationMs: job.LockDurationMs, MemberId: task.MemberId, Partitions: begin(s, job, task), Repair: unsettled(s, job, task), Poison: task.Poison,
 		}
 		if task.LastEpoch == task.Epoch {
 			spec.LastNumber = task.LastNumber

@@ -100,6 +100,7 @@ func (m *Manager) input(now time.Time) schedule.Input {
 			}
 		}
 	})
+	in.Lost = m.lost(in.Ended, in.Jobs)
 	for i := range in.Jobs {
 		job := &in.Jobs[i]
 		addTopic(job, m.auditor.Seen(job.Id), ledgers[job.Id])
@@ -114,6 +115,23 @@ func (m *Manager) input(now time.Time) schedule.Input {
 		}
 	}
 	return in
+}
+
+// lost are those of some ended tasks that neither ended by themselves nor were
+// refused: their backends were started anew.
+func (m *Manager) lost(ended map[schedule.Ref]bool, all []schedule.Job) map[schedule.Ref]bool {
+	lost := maps.Clone(ended)
+	for ref := range m.cfg.Backends.Refused() {
+		delete(lost, ref)
+	}
+	for _, job := range all {
+		for _, s := range m.cfg.Backends.Tasks(job.Id) {
+			if s.Ended {
+				delete(lost, schedule.Ref{TaskID: s.Task.GetTaskId(), Epoch: s.Task.GetEpoch()})
+			}
+		}
+	}
+	return lost
 }
 
 // addTopic adds what is to be read, as the topic was last seen. A classic job's

@@ -46,6 +46,10 @@ type draft struct {
 // review finds what a job's tasks need. Each that stays takes its slot.
 func (p *planner) review(job Job) *draft {
 	d := &draft{job: job, on: make(map[uint64]int), change: raftlogv1.ScheduleTasks{JobId: job.Id}}
+	if isolating(job) {
+		d.takeOff()
+		return d
+	}
 	limit, known := Limit(job)
 	d.want = limit
 	if job.Wanted > 0 {
@@ -133,6 +137,7 @@ func (p *planner) finish(d *draft) {
 			d.divide()
 		}
 	}
+	d.change.LostTaskIds = p.lostOf(d)
 	if len(d.change.Assignments)+len(d.change.RemoveTaskIds)+len(d.change.DrainTaskIds) == 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"slices"
 	"testing"
 
 	"shoal/fe/schedule"
@@ -31,8 +32,7 @@ func TestMakeRepairs(t *testing.T) {
 		{"it runs", []schedule.Job{repairs(1, 1, 1)}, live(1, 1), nil, ""},
 		{"one on each backend", []schedule.Job{repairs(1, 0, 1), repairs(2, 2, 2), repairs(3, 0, 2)}, live(2, 1, 2), nil, "190@b1"},
 		{"ended", []schedule.Job{repairs(1, 1, 1)}, live(1, 1), map[schedule.Ref]bool{{TaskID: 190, Epoch: 1}: true}, "-190"},
-		{"its backend is lost", []schedule.Job{repairs(1, 2, 1)}, live(1, 1), nil, "190@b1"},
-		{"its backend is lost, no other is free", []schedule.Job{repairs(1, 1, 1), repairs(2, 2, 1)}, live(2, 1), nil, "290@-"},
+		{"its backend is lost", []schedule.Job{repairs(1, 2, 1)}, live(1, 1), nil, "-190"},
 		{"a new leader waits for word", []schedule.Job{repairs(1, 1, 1)}, []schedule.Backend{{ID: 1, Unheard: true}}, nil, ""},
 		{"drained", []schedule.Job{repairs(1, 1)}, live(0, 1), nil, "190@-"},
 		{"the topic was created again", []schedule.Job{replaced}, live(1, 1), nil, "-190"},
@@ -42,6 +42,54 @@ func TestMakeRepairs(t *testing.T) {
 			plan := schedule.Make(schedule.Input{Jobs: tt.jobs, Backends: tt.backends, Ended: tt.ended, MemberID: memberIDs()})
 			if got := tell(plan); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A repair task whose backend is lost, or was started anew, is removed, and the
+// state is told. So it is of loaders that are placed again, and in classic mode
+// nothing else reads until the suspects are settled.
+func TestMakeLost(t *testing.T) {
+	topic := []byte("0123456789abcdef")
+	suspects := []*typesv1.PartitionRanges{{TopicId: topic}}
+	lossy := func(mode typesv1.RoutineLoad_Mode, repairs bool, suspects []*typesv1.PartitionRanges) schedule.Job {
+		j := job(1, running, 2, 2, 1, 2)
+		j.Load.Mode, j.TopicID, j.Suspects = mode, topic, suspects
+		for i, task := range j.Tasks {
+			task.TopicId, task.Partitions = topic, []int32{int32(i)}
+		}
+		if repairs {
+			j.Tasks = append(j.Tasks, &raftlogv1.Task{Id: 190, Epoch: 1, BackendId: 1, Repair: []*typesv1.PartitionRanges{{TopicId: topic}}})
+		}
+		return j
+	}
+	const share, classic = typesv1.RoutineLoad_MODE_SHARE_GROUP, typesv1.RoutineLoad_MODE_CLASSIC
+	anew := map[schedule.Ref]bool{{TaskID: 190, Epoch: 1}: true}
+	tests := []struct {
+		name     string
+		job      schedule.Job
+		backends []schedule.Backend
+		anew     map[schedule.Ref]bool
+		want     string
+		lost     []uint64
+	}{
+		{"a loader", lossy(share, false, nil), live(2, 1), nil, "102@b1 leave m2", []uint64{102}},
+		{"a repair task, started anew", lossy(share, true, nil), live(2, 1, 2), anew, "-190", []uint64{190}},
+		{"a classic loader", lossy(classic, false, nil), live(2, 1), nil, "102@b1", []uint64{102}},
+		{"a classic job waits for its repair task", lossy(classic, true, nil), live(2, 1, 2), nil, "101@- 102@-", nil},
+		{"for the next one", lossy(classic, false, suspects), live(2, 1, 2), nil, "101@- 102@-", nil},
+		{"and not of another topic", lossy(classic, false, []*typesv1.PartitionRanges{{}}), live(2, 1, 2), nil, "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			plan := schedule.Make(schedule.Input{NowMs: 1e9, Jobs: []schedule.Job{tt.job}, Backends: tt.backends, Ended: tt.anew, Lost: tt.anew, MemberID: memberIDs()})
+			var lost []uint64
+			for _, c := range plan.Commands {
+				lost = append(lost, c.GetScheduleTasks().LostTaskIds...)
+			}
+			if got := tell(plan); got != tt.want || !slices.Equal(lost, tt.lost) {
+				t.Errorf("got  %s, lost %v\nwant %s, lost %v", got, lost, tt.want, tt.lost)
 			}
 		})
 	}

@@ -99,6 +99,9 @@ type Input struct {
 	// Ended holds tasks that will not run any more at their epoch, though
 	// their backend is alive.
 	Ended map[Ref]bool
+	// Lost is the part of Ended that did not end by itself: its backend was
+	// started anew.
+	Lost map[Ref]bool
 	// MemberID makes a new Kafka member id.
 	MemberID func() string
 }

@@ -2,12 +2,14 @@ package state
 
 import (
 	"fmt"
+	"slices"
 
 	"shoal/fe/state/catalog"
 	"shoal/fe/state/cow"
 	"shoal/fe/state/jobs"
 	"shoal/fe/state/ledger"
 	raftlogv1 "shoal/proto/raftlog/v1"
+	typesv1 "shoal/proto/types/v1"
 )
 
 // createRoutineLoad makes a job that loads into a table that exists, or into
@@ -95,7 +97,31 @@ func (s *State) scheduleTasks(c *raftlogv1.ScheduleTasks, atMs int64) error {
 			return err
 		}
 	}
-	return s.jobs.Schedule(c, atMs, s.cluster.NextID)
+	lost := s.jobs.Lost(c)
+	if err := s.jobs.Schedule(c, atMs, s.cluster.NextID); err != nil {
+		return err
+	}
+	for _, task := range lost {
+		for _, partition := range task.Partitions {
+			if l := s.ledger(c.JobId, &typesv1.PartitionOffsets{TopicId: task.TopicId, Partition: partition}); l != nil {
+				l.Lose(atMs)
+			}
+		}
+	}
+	if job := s.jobs.ByID(c.JobId); len(job.Suspects) > 0 && jobs.RepairTask(job) == nil && s.settledAll(job.Id, job.Suspects) {
+		s.jobs.Acquit(job.Id)
+	}
+	return nil
+}
+
+// settledAll tells whether nothing of some ranges is left to settle. Where there
+// is no ledger there is nothing.
+func (s *State) settledAll(jobID uint64, ranges []*typesv1.PartitionRanges) bool {
+	return !slices.ContainsFunc(ranges, func(r *typesv1.PartitionRanges) bool {
+		key, _ := ledger.KeyOf(r.TopicId, r.Partition)
+		l := s.ledgers.Get(jobID, key)
+		return l != nil && len(l.View(key).UnsettledOf(r.Ranges)) > 0
+	})
 }
 
 // removeJob forgets a job with its ledgers: it has no task any more that could

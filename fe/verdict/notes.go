@@ -72,7 +72,11 @@ func repairNote(in *Input, tasks []*backendv1.TaskStatus) (text string) {
 				n += r.Last - r.First + 1
 			}
 		}
-		text = fmt.Sprintf(" The share group will not deliver %s again, past its delivery limit or start offset: a repair task reads them.", count(int(n), "offset"))
+		why := "The share group will not deliver %s again, past its delivery limit or start offset"
+		if jobs.Classic(in.Job) || len(in.Job.Suspects) > 0 {
+			why = "Backends died while they read %s, of which one may have ended them"
+		}
+		text = fmt.Sprintf(" "+why+": a repair task reads them.", count(int(n), "offset"))
 		for _, s := range current([]*raftlogv1.Task{task}, tasks) {
 			if s.Trouble != "" {
 				text += " It has trouble: " + strings.TrimSuffix(s.Trouble, ".") + "."

@@ -65,7 +65,7 @@ func subject(kind backendv1.TroubleKind) string {
 		return "Tasks cannot commit"
 	case backendv1.TroubleKind_TROUBLE_KIND_REFUSED:
 		return "Commits are refused"
-	case backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE:
+	case backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE, backendv1.TroubleKind_TROUBLE_KIND_UNREADABLE:
 		return "A partition stands still"
 	}
 	return "Tasks fail"

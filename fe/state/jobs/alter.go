@@ -38,6 +38,7 @@ func (j *Jobs) Alter(c *raftlogv1.AlterRoutineLoad, tableName string, nextID fun
 		job.Generation++
 		job.Starts = restarted(job.Starts, c)
 	}
+	job.Suspects, job.SuspectLosses = nil, 0
 	job.Tasks = eachTask(Loaders(job), func(t *raftlogv1.Task) { t.Epoch = nextID() })
 	j.put(job)
 	return job, nil

@@ -7,7 +7,6 @@ import (
 	"shoal/internal/offsets"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
-	typesv1 "shoal/proto/types/v1"
 )
 
 // Repairs tells whether a task reads again what its job's share group gave up,
@@ -30,15 +29,14 @@ func RepairTask(job *raftlogv1.Job) *raftlogv1.Task {
 // IsRepair tells whether a txn is of a repair task.
 func (j *Jobs) IsRepair(req *frontendv1.CommitTxnRequest) bool { return Repairs(j.task(req)) }
 
-// checkRepairs wants repair tasks to be new ones, one at a time, and of a job
-// that reads by a share group.
+// checkRepairs wants repair tasks to be new ones, one at a time.
 func checkRepairs(job *raftlogv1.Job, c *raftlogv1.ScheduleTasks) error {
 	left := RepairTask(job)
 	has := left != nil && !slices.Contains(c.RemoveTaskIds, left.Id)
 	for _, a := range c.Assignments {
 		switch {
 		case len(a.Repair) == 0:
-		case has || a.TaskId != 0 || job.Load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC:
+		case has || a.TaskId != 0:
 			return fmt.Errorf("%w: job %s, id %d", ErrNoRepair, job.Name, job.Id)
 		default:
 			has = true

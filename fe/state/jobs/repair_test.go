@@ -47,8 +47,4 @@ func TestRepairTasks(t *testing.T) {
 	if n := len(f.ByID(id).Tasks); n != 2 {
 		t.Errorf("%d tasks after ALTER, want 2", n)
 	}
-	f.ChangeState(&raftlogv1.ChangeJobState{JobId: id, To: raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE}, 1, f.nextID)
-	if err := schedule(add); !errors.Is(err, jobs.ErrNoRepair) {
-		t.Errorf("of a classic job: %v", err)
-	}
 }

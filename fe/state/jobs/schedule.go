@@ -35,6 +35,9 @@ func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() ui
 	}
 
 	job = cow.Copy(job)
+	if task := RepairTask(job); task != nil && slices.Contains(c.LostTaskIds, task.Id) {
+		suspect(job, task)
+	}
 	tasks := slices.DeleteFunc(slices.Clone(job.Tasks), func(t *raftlogv1.Task) bool { return slices.Contains(c.RemoveTaskIds, t.Id) })
 	for _, a := range c.Assignments {
 		task := &raftlogv1.Task{CreatedMs: atMs}
@@ -42,7 +45,7 @@ func (j *Jobs) Schedule(c *raftlogv1.ScheduleTasks, atMs int64, nextID func() ui
 			task = cow.Copy(tasks[i])
 			tasks[i] = task
 		} else {
-			task.Id, task.Repair = nextID(), a.Repair
+			task.Id, task.Repair, task.Poison = nextID(), a.Repair, a.Poison
 			tasks = append(tasks, task)
 		}
 		task.Epoch = nextID()

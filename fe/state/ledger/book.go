@@ -129,7 +129,10 @@ type View struct {
 	Loaded, Void, Expired, Conflicts, Repaired int64
 	// Remembered is how many void and expired ranges are not forgotten yet.
 	Remembered int
-	Trace      Trace // not to be changed
+	// Losses is how often in a row the backend of the partition's reader died
+	// while Settled was what it is.
+	Losses int
+	Trace  Trace // not to be changed
 }
 
 // UnsettledOf is the part of some ranges that is not settled.
@@ -144,15 +147,16 @@ func (v View) UnsettledOf(ranges []*typesv1.OffsetRange) (out []*typesv1.OffsetR
 func (b *Book) Views(jobID uint64) []View {
 	views := make([]View, 0, len(b.jobs[jobID]))
 	for _, key := range sortedKeys(b.jobs[jobID]) {
-		views = append(views, b.jobs[jobID][key].view(key))
+		views = append(views, b.jobs[jobID][key].View(key))
 	}
 	return views
 }
 
-func (l *Ledger) view(key Key) View {
+// View is the ledger, of the partition of that key.
+func (l *Ledger) View(key Key) View {
 	return View{
 		Key: key, Generation: l.generation, Start: l.start, Settled: l.settled, Ranges: l.ranges, Skipped: l.skipped,
-		Loaded: l.loaded, Void: l.void, Expired: l.expired, Conflicts: l.conflicts, Repaired: l.repaired, Remembered: len(l.voids), Trace: l.trace,
+		Loaded: l.loaded, Void: l.void, Expired: l.expired, Conflicts: l.conflicts, Repaired: l.repaired, Remembered: len(l.voids), Losses: l.lossesNow(), Trace: l.trace,
 	}
 }
 

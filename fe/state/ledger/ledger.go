@@ -53,6 +53,8 @@ type Ledger struct {
 	// that txns wanted to load a second time, repaired those that repair tasks
 	// loaded.
 	loaded, void, expired, conflicts, repaired int64
+
+	losses lostReaders
 }
 
 // New is a ledger where nothing at or above start is settled.

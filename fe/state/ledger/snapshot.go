@@ -29,6 +29,7 @@ func (l *Ledger) record(jobID uint64, key Key) *raftlogv1.Ledger {
 	}
 	r.Ranges, r.Skipped = asMessages(l.ranges), asMessages(l.skipped)
 	l.trace.record(r)
+	l.losses.record(r)
 	for _, e := range l.epochs {
 		r.Epochs = append(r.Epochs, &typesv1.EpochRange{First: e.first, Last: e.last, LeaderEpoch: e.epoch})
 	}
@@ -48,7 +49,7 @@ func (b *Book) Restore(r *raftlogv1.Ledger) error {
 	l := &Ledger{
 		generation: r.Generation, start: r.Start, settled: r.Settled,
 		loaded: r.LoadedCount, void: r.VoidCount, expired: r.ExpiredCount, conflicts: r.Conflicts, repaired: r.Repaired,
-		trace: restoredTrace(r),
+		trace: restoredTrace(r), losses: restoredLosses(r),
 	}
 	for _, s := range r.Ranges {
 		l.ranges = append(l.ranges, offsets.Range{First: s.First, Last: s.Last})
