@@ -201,12 +201,14 @@ func (b *backend) source(spec *backendv1.TaskSpec, client *kgo.Client) (task.Sou
 }
 
 func blame(err error) backendv1.TroubleKind {
-	outOfRange := (*classic.OutOfRangeError)(nil)
+	outOfRange, unreadable := (*classic.OutOfRangeError)(nil), (*classic.UnreadableError)(nil)
 	switch {
 	case errors.Is(err, share.ErrNotAssigned):
 		return backendv1.TroubleKind_TROUBLE_KIND_UNSPECIFIED
 	case errors.As(err, &outOfRange):
 		return backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE
+	case errors.As(err, &unreadable):
+		return backendv1.TroubleKind_TROUBLE_KIND_UNREADABLE
 	}
 	return backendv1.TroubleKind_TROUBLE_KIND_BROKER
 }

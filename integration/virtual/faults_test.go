@@ -16,6 +16,8 @@ type faults struct {
 	mu sync.Mutex
 	// write is how long the next write takes, and its error.
 	write func(b *backend) (time.Duration, error)
+	// read is called with what a backend is about to decode.
+	read func(ctx context.Context, b *backend, parts []source.Partition)
 	// request is how long a CommitTxn is on its way to the frontend.
 	request func(b *backend) time.Duration
 	// answer tells whether the answer of a CommitTxn is lost.
@@ -46,6 +48,15 @@ func (f *faults) writing(b *backend) (time.Duration, error) {
 		return 0, nil
 	}
 	return f.write(b)
+}
+
+func (f *faults) reading(ctx context.Context, b *backend, parts []source.Partition) {
+	f.mu.Lock()
+	read := f.read
+	f.mu.Unlock()
+	if read != nil {
+		read(ctx, b, parts)
+	}
 }
 
 func (f *faults) requesting(b *backend) time.Duration {
@@ -94,6 +105,7 @@ func (f faultyWriter) Ready() error { return nil }
 
 // Write implements task.Writer.
 func (f faultyWriter) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (task.Written, error) {
+	f.b.w.faults.reading(ctx, f.b, parts)
 	delay, err := f.b.w.faults.writing(f.b)
 	if err := errors.Join(pass(ctx, delay), err); err != nil {
 		return task.Written{}, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,9 +64,13 @@ func (memoryWriter) Ready() error { return nil }
 // Write implements task.Writer.
 func (m memoryWriter) Write(_ context.Context, number uint64, _ string, parts []source.Partition) (task.Written, error) {
 	var ids []int64
-	var bytes int64
+	var bytes, bad int64
 	for _, p := range parts {
 		for _, r := range p.Records {
+			if p.Poison[r.Offset] != "" {
+				bad++
+				continue
+			}
 			var row struct{ ID int64 }
 			if err := json.Unmarshal(r.Value, &row); err != nil {
 				return task.Written{}, err
@@ -81,10 +86,14 @@ func (m memoryWriter) Write(_ context.Context, number uint64, _ string, parts []
 	}
 	m.files[path] = ids
 	n := int64(len(ids))
-	return task.Written{
-		Rowset:   &typesv1.Rowset{Path: path, Rows: n, Bytes: bytes, SchemaVersion: m.spec.Schema.Version},
-		Counters: &typesv1.Counters{TotalRows: n, LoadedRows: n, ReceivedBytes: bytes},
-	}, nil
+	written := task.Written{Counters: &typesv1.Counters{TotalRows: n + bad, LoadedRows: n, ErrorRows: bad, ReceivedBytes: bytes}}
+	if n > 0 {
+		written.Rowset = &typesv1.Rowset{Path: path, Rows: n, Bytes: bytes, SchemaVersion: m.spec.Schema.Version}
+	}
+	if bad > 0 {
+		written.ErrorRowset = &typesv1.Rowset{Path: strings.TrimSuffix(path, ".parquet") + "-errors.parquet", Rows: bad, Bytes: bad, SchemaVersion: m.spec.Schema.Version}
+	}
+	return written, nil
 }
 
 // A disk is a rowStore of Parquet files, written by the real pipe. Its

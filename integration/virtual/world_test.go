@@ -39,27 +39,29 @@ const (
 
 // A world is a cluster of Shoal with its Kafka, in a bubble.
 type world struct {
-	t         *testing.T
-	log       *slog.Logger
-	mode      string // load_mode of the job
-	dir       string // of the frontend
-	network   *network
-	broker    *kfake.Cluster
-	producer  *kgo.Client
-	warehouse rowStore
-	fe        *frontend
-	backends  []*backend // those that are not up are nil
-	started   int        // backends so far
+	t          *testing.T
+	log        *slog.Logger
+	mode       string // load_mode of the job
+	properties string // further ones of the job
+	dir        string // of the frontend
+	network    *network
+	broker     *kfake.Cluster
+	producer   *kgo.Client
+	warehouse  rowStore
+	fe         *frontend
+	backends   []*backend // those that are not up are nil
+	started    int        // backends so far
 
 	background sync.WaitGroup // what close waits for
 
-	produced int64 // ids 0 to produced-1
+	produced int64          // ids 0 to produced-1
+	poison   map[int64]bool // those that must end as error rows
 
 	faults faults
 
 	mu        sync.Mutex
-	current   *frontend       // fe, for the broker's goroutine
-	violation string          // the first acceptance before its time
+	current   *frontend // fe, for the broker's goroutine
+	violation string    // the first acceptance before its time
 }
 
 // inWorld runs a test in a cluster with one frontend and some backends, and
@@ -128,7 +130,7 @@ func newWorld(t *testing.T) *world {
 	}
 	return &world{
 		t: t, mode: "share_group", dir: t.TempDir(), network: newNetwork(),
-		log:    slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{ReplaceAttr: since})),
+		log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{ReplaceAttr: since})),
 	}
 }
 
@@ -218,9 +220,9 @@ func (noRows) OK(uint64, string) {}
 // createJob begins the load with some tasks.
 func (w *world) createJob(tasks int) {
 	w.t.Helper()
-	w.sql(fmt.Sprintf(`CREATE ROUTINE LOAD d.j ON t PROPERTIES("load_mode"="%s", "format"="json", "desired_concurrent_number"="%d")
+	w.sql(fmt.Sprintf(`CREATE ROUTINE LOAD d.j ON t PROPERTIES("load_mode"="%s", "format"="json", "max_error_number"="1000", "desired_concurrent_number"="%d"%s)
 		FROM KAFKA("kafka_broker_list"="%s", "kafka_topic"="%s", "property.kafka_default_offsets"="OFFSET_BEGINNING")`,
-		w.mode, tasks, w.broker.ListenAddrs()[0], topic))
+		w.mode, tasks, w.properties, w.broker.ListenAddrs()[0], topic))
 }
 
 // job is the job that createJob made.
