@@ -8,24 +8,24 @@ import (
 	"slices"
 	"time"
 
+	"shoal/be/executor"
 	"shoal/be/task"
 	"shoal/fe/schedule"
 	backendv1 "shoal/proto/backend/v1"
 	typesv1 "shoal/proto/types/v1"
 )
 
-// silentLimit is how long a backend goes on without a heartbeat (design).
-const silentLimit = 5 * time.Second
-
 // A backend is a backend's process and what survives it: its name.
 type backend struct {
 	s    *Sim
+	nr   int
 	name string
 	uuid string
 
 	// Of the process that runs now.
 	proc    *process
-	id      uint64 // what the frontend calls it, 0 before it registered
+	id      uint64    // what the frontends call it, 0 before it registered
+	leader  *frontend // that is asked first
 	startMs int64
 	tasks   []*running
 	heard   time.Time
@@ -50,20 +50,29 @@ var (
 	errTerm    = errors.New("an older term")
 )
 
+func (b *backend) place() place { return backendPlace + place(b.nr) }
+
+// fate is that of a request to the broker.
+func (b *backend) fate() fate { return b.s.net.fate(b.place(), brokerPlace) }
+
 // start begins a new process.
 func (b *backend) start() {
 	b.proc = &process{name: b.name}
-	b.id, b.tasks, b.term, b.index = 0, nil, 0, 0
+	b.id, b.leader, b.tasks, b.term, b.index = 0, nil, nil, 0, 0
 	b.startMs = b.s.w.now.UnixMilli()
 	b.heard = b.s.w.now
 	b.slots = uint32(b.s.cfg.Slots)
 	b.s.w.spawn(b.proc, b.watch)
 }
 
-// kill ends the process. The broker may or may not notice that its connections
-// are gone.
-func (b *backend) kill() {
+// crash ends the process, and with the machine that it runs on what it had not
+// synced, and starts another some time later. The broker may or may not notice
+// that its connections are gone.
+func (b *backend) crash(back time.Duration) {
+	b.s.w.tell("%s dies", b.name)
+	b.s.w.after(b.s.world, back, b.start)
 	b.proc.dead = true
+	b.s.lose(b.proc)
 	noticed := b.s.w.chance(0.5)
 	for _, r := range b.tasks {
 		if r.member != nil {
@@ -77,12 +86,12 @@ func (b *backend) kill() {
 func (b *backend) watch() {
 	for {
 		if b.id == 0 {
-			if id, err := b.s.fe.register(b); err == nil {
+			if id, err := b.register(); err == nil {
 				b.id = id
 			}
 		}
 		b.s.w.sleep(time.Second)
-		if b.s.w.now.Sub(b.heard) >= silentLimit {
+		if b.s.w.now.Sub(b.heard) >= executor.Grace {
 			for _, r := range b.tasks {
 				r.cancel()
 			}
@@ -91,11 +100,11 @@ func (b *backend) watch() {
 }
 
 // heartbeat is the executor's side of BackendService.Heartbeat.
-func (b *backend) heartbeat(req *backendv1.HeartbeatRequest) (*backendv1.HeartbeatResponse, error) {
+func (b *backend) heartbeat(from *frontend, req *backendv1.HeartbeatRequest) (*backendv1.HeartbeatResponse, error) {
 	if req.Leadership.Term < b.term {
 		return nil, errTerm
 	}
-	b.term, b.heard = req.Leadership.Term, b.s.w.now
+	b.term, b.heard, b.leader = req.Leadership.Term, b.s.w.now, from
 	b.index = max(b.index, req.AppliedIndex)
 	resp := &backendv1.HeartbeatResponse{Slots: b.slots, StartTimeMs: b.startMs}
 	for _, r := range slices.Clone(b.tasks) {
@@ -111,8 +120,11 @@ func (b *backend) heartbeat(req *backendv1.HeartbeatRequest) (*backendv1.Heartbe
 		resp.Tasks = append(resp.Tasks, status)
 	}
 	for _, t := range req.Tasks {
-		if b.running(refOf(t)) == nil {
+		switch r := b.running(refOf(t)); {
+		case r == nil:
 			resp.Lacking = append(resp.Lacking, t)
+		case t.Drain:
+			r.task.Finish()
 		}
 	}
 	return resp, nil
@@ -157,8 +169,8 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 	r.task = task.New(task.Config{
 		Spec:         spec,
 		Source:       b.source(r, spec),
-		Writer:       &pipe{b.s},
-		Committer:    &committer{s: b.s},
+		Writer:       &pipe{b.s, b, b.proc, spec},
+		Committer:    &committer{b},
 		Runtime:      b.s.w,
 		Logger:       slog.New(slog.DiscardHandler),
 		MaxBytes:     1 << 20,
@@ -178,11 +190,11 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 func (b *backend) source(r *running, spec *backendv1.TaskSpec) task.Source {
 	id := fmt.Sprintf("%s task %d epoch %d", b.name, spec.TaskId, spec.Epoch)
 	if len(spec.Repair) > 0 {
-		return b.s.cfg.Mutation.reader(newRepair(b.s, id, spec.Repair))
+		return b.s.cfg.Mutation.reader(newRepair(b, id, spec.Repair))
 	}
 	if spec.Load.Mode == typesv1.RoutineLoad_MODE_CLASSIC {
-		return b.s.cfg.Mutation.reader(newReader(b.s, id, spec.Partitions))
+		return b.s.cfg.Mutation.reader(newReader(b, id, spec.Partitions))
 	}
-	r.member = newMember(b.s, spec.MemberId)
+	r.member = newMember(b, spec.MemberId)
 	return b.s.cfg.Mutation.source(r.member)
 }

@@ -17,6 +17,7 @@ const sessionTimeout = 45 * time.Second
 // A broker is the cluster that holds the topic and the share group.
 type broker struct {
 	w       *World
+	stats   *stats
 	parts   []*partition
 	members []*groupMember // in order of joining
 }
@@ -35,11 +36,11 @@ type groupMember struct {
 	goneAt  time.Time // when its silence ends its membership; zero while it lives
 }
 
-func newBroker(w *World, partitions int, cfg settings) *broker {
-	b := &broker{w: w}
+func newBroker(w *World, partitions int, cfg settings, stats *stats) *broker {
+	b := &broker{w: w, stats: stats}
 	for range partitions {
 		log := &plog{epoch: 1}
-		b.parts = append(b.parts, &partition{log: log, share: newSharePart(cfg, log, 0)})
+		b.parts = append(b.parts, &partition{log: log, share: newSharePart(cfg, log, stats)})
 	}
 	return b
 }

@@ -148,7 +148,7 @@ func TestModelConforms(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s := parseScript(t, d)
 			m := &modelGroup{w: newWorld(0, false)}
-			m.b = newBroker(m.w, 1, s.settings)
+			m.b = newBroker(m.w, 1, s.settings, &stats{})
 			return perform(t, d, s, m)
 		})
 	})

@@ -1,261 +1,220 @@
 package sim
 
 import (
+	"math/rand/v2"
+	"slices"
 	"time"
-
-	raftlogv1 "shoal/proto/raftlog/v1"
 )
-
-// produce appends to the logs while there is weather, and at least until there
-// are enough records.
-func (s *Sim) produce() {
-	w := s.w
-	for range s.cfg.Transactions {
-		log := s.broker.parts[w.rng.IntN(len(s.broker.parts))].log
-		log.append(1, open)
-		log.decide(!w.chance(0.1))
-	}
-	gap := s.cfg.Weather / time.Duration(s.cfg.Records/2+1)
-	for n := 0; n < s.cfg.Records; {
-		w.sleep(w.between(0, gap))
-		log := s.broker.parts[w.rng.IntN(len(s.broker.parts))].log
-		size := 1 + w.rng.IntN(8)
-		undecided := log.stable() < log.end()
-		switch {
-		case undecided && w.chance(0.5):
-			log.decide(w.chance(0.5))
-			size = 1
-		case w.chance(0.2):
-			log.append(size, open)
-		default:
-			log.append(size, plain)
-		}
-		n += size
-	}
-	for _, p := range s.broker.parts {
-		if p.log.stable() < p.log.end() {
-			p.log.decide(true)
-		}
-	}
-	s.produced = true
-}
 
 // A Fault is a kind of thing that happens.
 type Fault int
 
 const (
 	KillBackend Fault = iota
+	KillInStep        // a backend, in the middle of a step
 	KillFrontend
+	FreezeBackend
+	FreezeFrontend
+	ChangeLeader // in the middle of a step
+	Partition    // both ways
+	OneWay
+	ClockJump
+	SlowDisk // of frontends
+	SlowWrites
+	FullWarehouse
 	Snapshot
 	FailOver
+	StateLoss // of the share group, at the broker
 	Disconnect
-	Pause
 	Retention
 	Compaction
-	FullWarehouse
-	SlowWrites
-	Freeze
-	ChangeMode
 	Reject
 	SkipAhead
+	Pause
+	ChangeMode
 	faults // how many there are
 )
 
-// happen lets a fault happen once.
-func (s *Sim) happen(f Fault) {
+func (f Fault) String() string {
+	return [...]string{
+		"backends die", "a backend is to die in a step", "frontends die", "backends freeze", "frontends freeze", "the leader is to change in a step",
+		"a machine is cut off", "a machine is cut off one way", "a frontend's clock jumps", "frontends' disks are slow", "writes are slow",
+		"the warehouse is full", "frontends take snapshots", "a partition's leader moves", "the share group's state is lost", "a connection is lost",
+		"the head of a log is deleted", "a log is compacted", "a stranger rejects records", "the group's offsets are moved", "the job is paused",
+		"the job changes its mode",
+	}[f]
+}
+
+// A happening is a fault at a time. What it draws is its own, so that leaving
+// another out changes nothing about it.
+type happening struct {
+	nr    int
+	at    time.Duration
+	fault Fault
+	rng   *rand.Rand
+}
+
+// plan is what happens in a universe.
+func (c *Config) plan() []happening {
+	rng := rand.New(rand.NewPCG(c.Seed, 0xfa17))
+	var plan []happening
+	if len(c.Faults) == 0 {
+		return nil
+	}
+	for at := time.Duration(0); ; {
+		at += time.Duration(rng.Int64N(int64(2*c.Unsettled) + 1))
+		if at > c.Weather {
+			return plan
+		}
+		h := happening{nr: len(plan), at: at, fault: c.Faults[rng.IntN(len(c.Faults))], rng: rand.New(rand.NewPCG(c.Seed, uint64(len(plan))))}
+		plan = append(plan, h)
+	}
+}
+
+// disturb has things happen for a while, and says which will. What waits for a
+// step of the protocol still comes when all is calm, once each.
+func (s *Sim) disturb() []int {
+	var all []int
+	for _, h := range s.cfg.plan() {
+		if s.cfg.Only != nil && !slices.Contains(s.cfg.Only, h.nr) {
+			continue
+		}
+		all = append(all, h.nr)
+		s.w.after(s.world, h.at, func() {
+			if s.happen(h.fault, h.rng) {
+				s.check.stats.faults[h.fault]++
+			}
+		})
+	}
+	s.w.after(s.world, s.cfg.Weather, func() {
+		s.w.tell("all is calm")
+		s.calm = true
+		s.net.calm()
+		s.quieten()
+	})
+	return all
+}
+
+// quieten has disks be quick, and the warehouse take everything.
+func (s *Sim) quieten() {
+	s.writes, s.syncs = 20*time.Millisecond, 2*time.Millisecond
+	s.refusesUntil = s.w.now
+}
+
+// happen lets a fault happen once, if it can now.
+func (s *Sim) happen(f Fault, rng *rand.Rand) bool {
 	switch f {
 	case KillBackend:
-		s.killBackend()
+		return s.killBackend(rng)
+	case KillInStep:
+		s.deadly[deadly(rng.IntN(int(deadlySteps)))] = true
 	case KillFrontend:
-		s.killFrontend()
-	case Snapshot:
-		s.fe.saveAlive()
-	case FailOver:
-		s.failOver()
-	case Disconnect:
-		s.disconnect()
-	case Pause:
-		s.pauseJob()
-	case Retention:
-		s.retain()
-	case Compaction:
-		s.compact()
-	case FullWarehouse:
-		s.fillWarehouse()
+		return s.killFrontend(rng)
+	case FreezeBackend:
+		return s.freeze(rng, s.someBackend(rng).proc)
+	case FreezeFrontend:
+		return s.freeze(rng, s.someFrontend(rng).proc)
+	case ChangeLeader:
+		return s.arm(rng)
+	case Partition:
+		return s.partition(rng, true, true)
+	case OneWay:
+		sends := rng.IntN(2) == 0
+		return s.partition(rng, sends, !sends)
+	case ClockJump:
+		return s.jump(rng)
+	case SlowDisk:
+		s.syncs = upTo(rng, 3*time.Second)
+		s.w.tell("frontends' disks sync within %v", s.syncs)
 	case SlowWrites:
-		s.slowWrites()
-	case Freeze:
-		s.freeze()
-	case ChangeMode:
-		s.changeMode()
-	case Reject:
-		s.reject()
-	case SkipAhead:
-		s.skipAhead()
+		s.writes = upTo(rng, s.cfg.Lock)
+		s.w.tell("writes take up to %v", s.writes)
+	case FullWarehouse:
+		s.refusesUntil = s.w.now.Add(upTo(rng, 2*s.cfg.Lock))
+		s.w.tell("the warehouse is full until %.1fs", s.refusesUntil.Sub(s.w.start).Seconds())
+	case Snapshot:
+		return s.snapshot(rng)
+	default:
+		return s.happenAtBroker(f, rng)
 	}
+	return true
 }
 
-// disturb lets things happen, then stops.
-func (s *Sim) disturb() {
-	w := s.w
-	end := w.start.Add(s.cfg.Weather)
-	for len(s.cfg.Faults) > 0 {
-		w.sleep(w.between(0, 2*s.cfg.Unsettled))
-		if w.now.After(end) {
-			break
-		}
-		s.happen(s.cfg.Faults[w.rng.IntN(len(s.cfg.Faults))])
-	}
-	w.tell("all is calm")
-	s.calm = true
-	s.writes = 20 * time.Millisecond
-	s.refusesUntil = w.now
+func upTo(rng *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(most) + 1))
 }
 
-func (s *Sim) someBackend() *backend { return s.backends[s.w.rng.IntN(len(s.backends))] }
+func (s *Sim) someBackend(rng *rand.Rand) *backend { return s.backends[rng.IntN(len(s.backends))] }
 
-func (s *Sim) killBackend() {
-	b := s.someBackend()
+// someFrontend is the leader half of the time.
+func (s *Sim) someFrontend(rng *rand.Rand) *frontend {
+	f := s.frontends[rng.IntN(len(s.frontends))]
+	if l := s.leader(); l != nil && rng.IntN(2) == 0 {
+		return l.frontend
+	}
+	return f
+}
+
+func (s *Sim) killBackend(rng *rand.Rand) bool {
+	b := s.someBackend(rng)
 	if b.proc.dead {
-		return
+		return false
 	}
-	s.w.tell("%s dies", b.name)
-	s.check.stats.Kills++
-	b.kill()
-	s.later(20*time.Second, b.start)
+	b.crash(upTo(rng, 20*time.Second))
+	return true
 }
 
-func (s *Sim) killFrontend() {
-	if s.fe.proc == nil {
-		return
+func (s *Sim) killFrontend(rng *rand.Rand) bool {
+	f := s.someFrontend(rng)
+	if f.proc == nil {
+		return false
 	}
-	s.w.tell("the frontend dies")
-	s.check.stats.Restarts++
-	s.fe.kill()
-	s.later(20*time.Second, s.fe.start)
-}
-
-// later does something after a time, whatever dies meanwhile.
-func (s *Sim) later(most time.Duration, do func()) {
-	s.w.spawn(&process{name: "world"}, func() {
-		s.w.sleep(s.w.between(0, most))
-		do()
-	})
-}
-
-func (f *frontend) saveAlive() {
-	if f.proc != nil {
-		f.s.w.tell("the frontend takes a snapshot")
-		f.save()
-	}
-}
-
-func (s *Sim) failOver() {
-	p := s.w.rng.IntN(len(s.broker.parts))
-	s.w.tell("partition %d gets another leader", p)
-	s.check.stats.FailOvers++
-	s.broker.tick()
-	s.broker.failOver(p)
-}
-
-func (s *Sim) disconnect() {
-	if n := len(s.broker.members); n > 0 {
-		m := s.broker.members[s.w.rng.IntN(n)]
-		noticed := s.w.chance(0.5)
-		s.w.tell("%s loses its connection, noticed: %v", m.id, noticed)
-		s.broker.disconnect(m.id, noticed)
-	}
-}
-
-func (s *Sim) pauseJob() {
-	if s.fe.proc != nil {
-		s.fe.pause(onAWhim)
-	}
-}
-
-// changeMode is a pause, and ALTER ROUTINE LOAD to the other mode.
-func (s *Sim) changeMode() {
-	if s.fe.proc != nil {
-		s.fe.pause(onAWhim)
-		s.fe.alterMode()
-	}
-}
-
-// reject is a foreign member of the group, which rejects what it gets.
-func (s *Sim) reject() {
-	const stranger = "stranger"
-	p := s.w.rng.IntN(len(s.broker.parts))
-	share := s.broker.parts[p].share
-	for _, g := range share.acquire(stranger, 1+s.w.rng.IntN(20), s.w.now) {
-		share.acknowledge(stranger, []ack{{g.Range, ackReject}}, s.w.now)
-		s.w.tell("a stranger rejects %d:%v", p, g.Range)
-	}
-}
-
-// skipAhead moves the group's offsets forward, which Kafka lets anybody do while
-// nobody is in it.
-func (s *Sim) skipAhead() {
-	if len(s.broker.members) > 0 {
-		return
-	}
-	p := s.w.rng.IntN(len(s.broker.parts))
-	part := s.broker.parts[p]
-	part.share.pin(min(part.log.end(), part.share.start+1+s.w.rng.Int64N(20)))
-	s.w.tell("the group's offset of partition %d is moved to %d", p, part.share.start)
-}
-
-// retain deletes the head of a log.
-func (s *Sim) retain() {
-	p := s.w.rng.IntN(len(s.broker.parts))
-	part := s.broker.parts[p]
-	part.log.start = min(part.log.stable(), part.log.start+s.w.rng.Int64N(12))
-	s.w.tell("log of partition %d starts at %d", p, part.log.start)
-}
-
-// compact removes records of a log.
-func (s *Sim) compact() {
-	p := s.w.rng.IntN(len(s.broker.parts))
-	log := s.broker.parts[p].log
-	for o := log.start; o < log.stable(); o++ {
-		if log.entries[o].kind == plain && s.w.chance(0.1) {
-			log.entries[o].kind = removed
-		}
-	}
-	s.w.tell("partition %d is compacted", p)
-}
-
-func (s *Sim) fillWarehouse() {
-	s.refusesUntil = s.w.now.Add(s.w.between(0, 2*s.cfg.Lock))
-	s.w.tell("the warehouse is full until %.1fs", s.refusesUntil.Sub(s.w.start).Seconds())
-}
-
-func (s *Sim) slowWrites() {
-	s.writes = s.w.between(0, s.cfg.Lock)
-	s.w.tell("writes take up to %v", s.writes)
+	f.crash(upTo(rng, 20*time.Second))
+	return true
 }
 
 // freeze stops a process for a while without ending it.
-func (s *Sim) freeze() {
-	b := s.someBackend()
-	b.proc.frozenUntil = s.w.now.Add(s.w.between(0, 3*s.cfg.Lock))
-	s.w.tell("%s is frozen until %.1fs", b.name, b.proc.frozenUntil.Sub(s.w.start).Seconds())
+func (s *Sim) freeze(rng *rand.Rand, p *process) bool {
+	if p == nil || p.dead {
+		return false
+	}
+	p.frozenUntil = s.w.now.Add(upTo(rng, 3*s.cfg.Lock))
+	s.w.tell("%s is frozen until %.1fs", p.name, p.frozenUntil.Sub(s.w.start).Seconds())
+	return true
 }
 
-// onAWhim is why a person pauses a job.
-const onAWhim = "on a whim"
-
-// operate is a person who resumes a job that paused, a while later; for that to
-// bring back what the group gave up on, nobody may be in it.
-func (s *Sim) operate() {
-	for {
-		s.w.sleep(s.w.between(0, 20*time.Second))
-		job := s.fe.job()
-		switch {
-		case s.fe.proc == nil, job.State != raftlogv1.JobState_JOB_STATE_PAUSED:
-		case job.Reason != onAWhim && len(s.broker.members) > 0 && s.w.chance(0.9):
-			s.broker.tick()
-		default:
-			s.fe.resume()
+// partition cuts a machine off from some or all others.
+func (s *Sim) partition(rng *rand.Rand, sends, hears bool) bool {
+	at := s.someBackend(rng).place()
+	if rng.IntN(2) == 0 {
+		at = s.someFrontend(rng).place()
+	}
+	var others []place
+	all := rng.IntN(2) == 0
+	for p := range places {
+		if p != at && (all || rng.IntN(2) == 0) {
+			others = append(others, p)
 		}
 	}
+	until := s.w.now.Add(upTo(rng, 20*time.Second))
+	s.net.isolate(at, others, sends, hears, until)
+	s.w.tell("place %d is cut off from %v (sends: %v, hears: %v) until %.1fs", at, others, !sends, !hears, until.Sub(s.w.start).Seconds())
+	return true
+}
+
+// jump sets a frontend's wall clock, by up to a day.
+func (s *Sim) jump(rng *rand.Rand) bool {
+	f := s.someFrontend(rng)
+	f.clock = upTo(rng, 48*time.Hour) - 24*time.Hour
+	s.w.tell("the clock of %s jumps to %v off", f.name, f.clock)
+	return true
+}
+
+func (s *Sim) snapshot(rng *rand.Rand) bool {
+	f := s.someFrontend(rng)
+	if f.proc == nil || f.proc.frozenUntil.After(s.w.now) {
+		return false
+	}
+	f.save()
+	return true
 }

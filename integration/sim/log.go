@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math/rand/v2"
+
 	"shoal/internal/offsets"
 )
 
@@ -89,4 +91,13 @@ func (l *plog) probe(set offsets.Set) probe {
 	}
 	p.void, p.expired, p.held = offsets.Of(p.void...), offsets.Of(p.expired...), offsets.Of(p.held...)
 	return p
+}
+
+// compact removes a tenth of the records.
+func (l *plog) compact(rng *rand.Rand) {
+	for o := l.start; o < l.stable(); o++ {
+		if l.entries[o].kind == plain && rng.IntN(10) == 0 {
+			l.entries[o].kind = removed
+		}
+	}
 }

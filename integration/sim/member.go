@@ -18,6 +18,7 @@ var errNoAnswer = errors.New("no answer from the broker")
 // with the same contract.
 type member struct {
 	s       *Sim
+	b       *backend
 	id      string
 	session int                         // the broker's, as this side knows it
 	leaders []int                       // of the partitions, as this side knows them
@@ -27,8 +28,8 @@ type member struct {
 	turn    int
 }
 
-func newMember(s *Sim, id string) *member {
-	return &member{s: s, id: id, leaders: make([]int, len(s.broker.parts)), held: map[source.PartitionID]bool{}, session: -1}
+func newMember(b *backend, id string) *member {
+	return &member{s: b.s, b: b, id: id, leaders: make([]int, len(b.s.broker.parts)), held: map[source.PartitionID]bool{}, session: -1}
 }
 
 func (m *member) ID() string { return m.id }
@@ -88,7 +89,7 @@ func (m *member) Fetch(ctx context.Context, limits source.Limits) (f source.Fetc
 	w := m.s.w
 	deadline := w.now.Add(limits.MaxWait)
 	w.Wait(ctx, nil, w.now.Add(w.between(0, limits.MaxWait)))
-	fate := m.s.fate()
+	fate := m.b.fate()
 	if fate == lostRequest {
 		w.sleep(requestTimeout)
 		f.Acked = outcomes(m.queue, source.Unknown, errNoAnswer)
@@ -156,7 +157,7 @@ func (m *member) Acknowledge(_ context.Context, acks []source.Ack) (results []so
 	m.queue = nil
 	sent := w.now
 	w.sleep(m.s.hop())
-	fate := m.s.fate()
+	fate := m.b.fate()
 	if fate != lostRequest {
 		m.s.broker.tick()
 		results = m.apply(acks)
@@ -213,7 +214,7 @@ func (m *member) Close(ctx context.Context) []source.AckResult {
 	if len(m.queue) > 0 {
 		results, _ = m.Acknowledge(ctx, nil)
 	}
-	if m.s.fate() == delivered {
+	if m.b.fate() == delivered {
 		m.s.broker.leave(m.id)
 	} else {
 		m.s.broker.silence(m.id)

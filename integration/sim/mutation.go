@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protodelim"
@@ -12,7 +13,9 @@ import (
 
 	"shoal/be/source"
 	"shoal/be/task"
+	"shoal/fe/kafka"
 	"shoal/fe/state"
+	"shoal/integration/sim/raftmodel"
 	"shoal/internal/offsets"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -27,7 +30,8 @@ const (
 	None Mutation = iota
 	// NoConflicts: the frontend loads what is loaded already.
 	NoConflicts
-	// SplitApply: the rowset of a refused txn becomes visible as well.
+	// SplitApply: a rowset becomes visible before its ranges, and the leader is
+	// replaced in between.
 	SplitApply
 	// SnapshotWithoutRanges: what is settled above the settled offset is lost
 	// by a restart.
@@ -51,21 +55,64 @@ const (
 	NoRewind
 	// NoRepair: what the group has given up nobody reads again.
 	NoRepair
+	// VoidBeyondEnd: the auditor takes for void what lies behind the log's end.
+	VoidBeyondEnd
+	// UnsyncedFiles: a txn is committed before its files are durable.
+	UnsyncedFiles
+	// DeleteRefused: a backend deletes the files of a txn that was refused.
+	DeleteRefused
+	// NoFence: a task's older epochs may commit.
+	NoFence
+	// NoNumbers: what was decided is decided again when it is asked again.
+	NoNumbers
+	// UnsyncedLog: a frontend says that it has entries before its disk has them.
+	UnsyncedLog
+	// BlindVotes: a frontend votes for whoever asks.
+	BlindVotes
+	// ForgottenVotes: a frontend votes twice in a term when it restarts.
+	ForgottenVotes
 )
 
-// apply applies a command, wrongly.
-func (m Mutation) apply(f *frontend, st *state.State, index uint64, c *raftlogv1.Command) state.Result {
-	r := st.Apply(index, c)
-	commits := c.GetCommitTxns()
-	if m != NoConflicts && m != SplitApply || commits == nil {
-		return r
+// raft is the rules of Raft that are broken.
+func (m Mutation) raft() raftmodel.Rules {
+	return raftmodel.Rules{AnswersUnsynced: m == UnsyncedLog, VotesBlindly: m == BlindVotes, ForgetsVotes: m == ForgottenVotes}
+}
+
+// shows has a rowset be visible, whatever the state says.
+func (s *Sim) shows(r *typesv1.Rowset) {
+	known := slices.ContainsFunc(s.extra, func(x *raftlogv1.TableRowset) bool { return x.Rowset.Path == r.GetPath() })
+	if r != nil && !known {
+		s.extra = append(s.extra, &raftlogv1.TableRowset{Rowset: r})
 	}
+}
+
+// split tells whether an entry is the last that its leader brought through,
+// which the next one finds half done.
+func (s *Sim) split(index, term uint64) bool {
+	if !s.check.seen(index) && term < s.check.term {
+		s.halves[index] = true
+	}
+	return s.halves[index]
+}
+
+// apply applies a command to f's replica, wrongly.
+func (m Mutation) apply(f *frontend, index, term uint64, c *raftlogv1.Command) state.Result {
+	st := f.replica.state
+	commits := c.GetCommitTxns()
+	switch {
+	case commits == nil:
+	case m == SplitApply && f.s.split(index, term):
+		for _, req := range commits.Txns {
+			f.s.shows(req.Rowset)
+		}
+		return state.Result{Txns: make([]*frontendv1.CommitTxnResponse, len(commits.Txns))}
+	case m == NoFence || m == NoNumbers:
+		return f.replica.loosely(m, index, c)
+	}
+	r := st.Apply(index, c)
 	for i, answer := range r.Txns {
-		req := commits.Txns[i]
-		wrong := m == NoConflicts && answer.Outcome == frontendv1.Outcome_OUTCOME_CONFLICT ||
-			m == SplitApply && answer.Outcome == frontendv1.Outcome_OUTCOME_FENCED
-		if wrong && req.Rowset != nil {
-			f.extra = append(f.extra, &raftlogv1.TableRowset{Rowset: req.Rowset})
+		if m == NoConflicts && answer.Outcome == frontendv1.Outcome_OUTCOME_CONFLICT {
+			f.s.shows(commits.Txns[i].Rowset)
 			r.Txns[i] = &frontendv1.CommitTxnResponse{Outcome: frontendv1.Outcome_OUTCOME_COMMITTED}
 		}
 	}
@@ -121,7 +168,12 @@ func (m Mutation) request(req *frontendv1.CommitTxnRequest) *frontendv1.CommitTx
 }
 
 // answer is what reaches the task of the frontend's answer.
-func (m Mutation) answer(a *frontendv1.CommitTxnResponse) *frontendv1.CommitTxnResponse {
+func (m Mutation) answer(s *Sim, req *frontendv1.CommitTxnRequest, a *frontendv1.CommitTxnResponse) *frontendv1.CommitTxnResponse {
+	refused := a.Outcome != frontendv1.Outcome_OUTCOME_COMMITTED && a.Outcome != frontendv1.Outcome_OUTCOME_WAIT
+	if m == DeleteRefused && refused {
+		delete(s.files, req.Rowset.GetPath())
+		delete(s.files, req.ErrorRowset.GetPath())
+	}
 	if m == AcceptConflicts && a.Outcome == frontendv1.Outcome_OUTCOME_CONFLICT {
 		return &frontendv1.CommitTxnResponse{Outcome: frontendv1.Outcome_OUTCOME_COMMITTED}
 	}
@@ -140,9 +192,20 @@ func bridged(p *typesv1.PartitionOffsets) []*typesv1.OffsetRange {
 	return ranges(offsets.Of(offsets.Range{First: have[0].First, Last: have[len(have)-1].Last}).Subtract(have))
 }
 
+// log is what the auditor sees of a log.
+func (m Mutation) log(log kafka.Log) kafka.Log {
+	if m == VoidBeyondEnd {
+		log.End += 3
+		log.StableEnd = log.End
+	}
+	return log
+}
+
 // probed is what reaches the auditor of a probe.
-func (m Mutation) probed(p probe) probe {
+func (m Mutation) probed(p probe, ask offsets.Set) probe {
 	switch m {
+	case VoidBeyondEnd:
+		p.void = p.void.Union(ask.Subtract(p.held).Subtract(p.expired))
 	case NoAudit:
 		return probe{}
 	case VoidUnread:

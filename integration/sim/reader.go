@@ -16,6 +16,7 @@ import (
 // broker, with the same contract.
 type reader struct {
 	s     *Sim
+	b     *backend
 	id    string
 	parts []source.PartitionID
 	at    map[source.PartitionID]int64       // positions
@@ -24,8 +25,8 @@ type reader struct {
 }
 
 // newRepair reads what a repair task was given, and nothing else.
-func newRepair(s *Sim, id string, parts []*typesv1.PartitionRanges) *reader {
-	r := newReader(s, id, nil)
+func newRepair(b *backend, id string, parts []*typesv1.PartitionRanges) *reader {
+	r := newReader(b, id, nil)
 	r.only = map[source.PartitionID]offsets.Set{}
 	for _, p := range parts {
 		id := source.PartitionID{TopicID: source.TopicID(p.TopicId), Partition: p.Partition}
@@ -54,8 +55,8 @@ func (r *reader) finished() bool {
 	return r.only != nil && !slices.ContainsFunc(r.parts, func(id source.PartitionID) bool { _, more := r.wanted(id); return more })
 }
 
-func newReader(s *Sim, id string, starts []*backendv1.PartitionStart) *reader {
-	r := &reader{s: s, id: id, at: map[source.PartitionID]int64{}}
+func newReader(b *backend, id string, starts []*backendv1.PartitionStart) *reader {
+	r := &reader{s: b.s, b: b, id: id, at: map[source.PartitionID]int64{}}
 	for _, start := range starts {
 		id := source.PartitionID{TopicID: source.TopicID(start.TopicId), Partition: start.Partition}
 		r.parts = append(r.parts, id)
@@ -72,7 +73,7 @@ func (r *reader) Fetch(ctx context.Context, limits source.Limits) (f source.Fetc
 	w := r.s.w
 	deadline := w.now.Add(limits.MaxWait)
 	w.Wait(ctx, nil, w.now.Add(w.between(0, limits.MaxWait)))
-	if r.s.fate() != delivered {
+	if r.b.fate() != delivered {
 		w.Wait(ctx, nil, w.now.Add(requestTimeout))
 		return source.Fetch{Partitions: []source.Partition{{TopicID: topicID, Topic: "t", Err: errNoAnswer}}}, ctx.Err()
 	}
@@ -129,7 +130,7 @@ func (r *reader) QueueAcks(acks []source.Ack) {
 	for _, a := range acks {
 		if a.Type == source.Release {
 			r.at[a.PartitionID] = min(r.at[a.PartitionID], a.First)
-			r.s.check.stats.Released += int(a.Count())
+			r.s.check.stats.counts[Released] += int(a.Count())
 		}
 	}
 }

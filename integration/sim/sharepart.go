@@ -45,8 +45,9 @@ type settings struct {
 // A sharePart is a share-partition: a partition's log as one group reads it at
 // read_committed.
 type sharePart struct {
-	cfg settings
-	log *plog
+	cfg   settings
+	log   *plog
+	stats *stats
 
 	start int64      // SPSO
 	fetch int64      // first offset never fetched: SPEO + 1
@@ -61,10 +62,10 @@ type sharePart struct {
 	described int64
 }
 
-// newSharePart is pinned at start.
-func newSharePart(cfg settings, log *plog, start int64) *sharePart {
-	s := &sharePart{cfg: cfg, log: log}
-	s.pin(start)
+// newSharePart is pinned at the log's beginning.
+func newSharePart(cfg settings, log *plog, stats *stats) *sharePart {
+	s := &sharePart{cfg: cfg, log: log, stats: stats}
+	s.pin(0)
 	return s
 }
 
@@ -113,7 +114,13 @@ func (s *sharePart) failOver() {
 
 // expire ends the locks that ran out.
 func (s *sharePart) expire(now time.Time) {
-	s.give(func(d *delivery) bool { return !d.until.After(now) })
+	s.give(func(d *delivery) bool {
+		over := !d.until.After(now)
+		if over {
+			s.stats.add(ExpiredLocks)
+		}
+		return over
+	})
 }
 
 // dropMember ends what a member holds, as when its session is closed.
@@ -138,6 +145,9 @@ func (s *sharePart) give(which func(*delivery) bool) {
 // release ends one delivery without an outcome.
 func (s *sharePart) release(o int64, d *delivery) {
 	d.state, d.owner = available, ""
+	if d.count >= s.cfg.limit {
+		s.stats.add(SpentDeliveries)
+	}
 	if d.count >= s.cfg.limit || o < s.log.start {
 		d.state = archived
 	}

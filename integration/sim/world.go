@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"container/heap"
 	"context"
 	"fmt"
 	"iter"
@@ -16,24 +17,40 @@ import (
 // An actor is a coroutine. It runs until it waits; then the world picks the
 // next among those that can go on, by chance, and moves the clock when none
 // can. So every interleaving at the places where actors wait can happen, and
-// none elsewhere.
+// none elsewhere. An event is what happens at its time without ever waiting.
 type World struct {
 	rng     *rand.Rand
 	start   time.Time
 	now     time.Time
 	actors  []*actor
-	current *actor
+	able    []*actor // that can go on now
+	events  events
+	current *process
+	running *actor // nil in an event
 	steps   int
+	nr      int // of events
 
 	telling bool
 	story   strings.Builder
 }
 
-// A process is what dies together.
+// A process is what dies together, with those that it began.
 type process struct {
 	name        string
+	parent      *process // nil for one of its own
 	dead        bool
 	frozenUntil time.Time // it gets no time before
+}
+
+// gone tells whether it died.
+func (p *process) gone() bool { return p.dead || p.parent != nil && p.parent.gone() }
+
+// thaws is when it gets time again.
+func (p *process) thaws() time.Time {
+	if p.parent != nil && p.parent.frozenUntil.After(p.frozenUntil) {
+		return p.parent.frozenUntil
+	}
+	return p.frozenUntil
 }
 
 // An actor is one thread of a process.
@@ -51,6 +68,30 @@ type actor struct {
 
 // killed unwinds an actor whose process died.
 type killed struct{}
+
+// An event is done by its process, if that lives then.
+type event struct {
+	at   time.Time
+	nr   int // order among equals
+	proc *process
+	do   func()
+}
+
+// events is a heap, the next first.
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at.Before(e[j].at) || e[i].at.Equal(e[j].at) && e[i].nr < e[j].nr
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	(*e)[len(*e)-1] = event{}
+	*e = (*e)[:len(*e)-1]
+	return last
+}
 
 func newWorld(seed uint64, telling bool) *World {
 	start := time.UnixMilli(1_700_000_000_000)
@@ -75,13 +116,19 @@ func (w *World) tell(format string, args ...any) {
 	}
 	who := "world"
 	if w.current != nil {
-		who = w.current.proc.name
+		who = w.current.name
 	}
 	fmt.Fprintf(&w.story, "%10.3fs %-9s %s\n", w.since().Seconds(), who, fmt.Sprintf(format, args...))
 }
 
 // Go starts an actor in the process of the caller.
-func (w *World) Go(f func()) <-chan struct{} { return w.spawn(w.current.proc, f) }
+func (w *World) Go(f func()) <-chan struct{} { return w.spawn(w.current, f) }
+
+// after has proc do something a while later, unless it dies before.
+func (w *World) after(proc *process, d time.Duration, do func()) {
+	w.nr++
+	heap.Push(&w.events, event{w.now.Add(max(d, 0)), w.nr, proc, do})
+}
 
 // spawn starts an actor in proc.
 func (w *World) spawn(proc *process, f func()) <-chan struct{} {
@@ -107,7 +154,7 @@ func (w *World) spawn(proc *process, f func()) <-chan struct{} {
 func (w *World) Wait(ctx context.Context, done <-chan struct{}, until time.Time) bool {
 	a := w.live()
 	a.ctx, a.done, a.until = ctx, done, until
-	if !a.yield(struct{}{}) || a.proc.dead {
+	if !a.yield(struct{}{}) || a.proc.gone() {
 		panic(killed{})
 	}
 	return closed(done)
@@ -115,10 +162,10 @@ func (w *World) Wait(ctx context.Context, done <-chan struct{}, until time.Time)
 
 // live is the current actor. A dead one unwinds instead of acting on.
 func (w *World) live() *actor {
-	if w.current.proc.dead {
+	if w.running.proc.gone() {
 		panic(killed{})
 	}
-	return w.current
+	return w.running
 }
 
 // sleep lets others go on for a while.
@@ -144,7 +191,7 @@ func closed(done <-chan struct{}) bool {
 }
 
 func (a *actor) ready(now time.Time) bool {
-	return !a.proc.frozenUntil.After(now) && a.due(now)
+	return !a.proc.thaws().After(now) && a.due(now)
 }
 
 func (a *actor) due(now time.Time) bool {
@@ -152,46 +199,75 @@ func (a *actor) due(now time.Time) bool {
 		a.ctx != nil && a.ctx.Err() != nil || closed(a.done)
 }
 
-// step lets one actor go on, and tells whether there was one.
+// step lets one actor go on, or one event happen, and tells whether there was
+// any.
 func (w *World) step() bool {
 	w.reap()
-	ready := w.ready()
-	if len(ready) == 0 {
+	able := w.ready()
+	if able == 0 {
 		next := w.next()
 		if next.IsZero() {
 			return false
 		}
 		w.now = next
-		ready = w.ready()
+		able = w.ready()
 	}
-	a := ready[w.rng.IntN(len(ready))]
 	w.steps++
-	w.current = a
-	_, alive := a.resume()
-	w.current = nil
-	if !alive {
-		w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
+	if i := w.rng.IntN(able); i < len(w.able) {
+		w.resume(w.able[i])
+	} else {
+		w.happen(heap.Pop(&w.events).(event))
 	}
+	w.current = nil
 	return true
 }
 
-func (w *World) ready() []*actor {
-	var ready []*actor
-	for _, a := range w.actors {
-		if a.ready(w.now) {
-			ready = append(ready, a)
-		}
+// resume lets an actor run until it waits or ends.
+func (w *World) resume(a *actor) {
+	w.current, w.running = a.proc, a
+	_, alive := a.resume()
+	w.running = nil
+	if !alive {
+		w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	}
-	return ready
 }
 
-// next is the earliest time that an actor waits for.
+func (w *World) happen(e event) {
+	switch thaws := e.proc.thaws(); {
+	case e.proc.gone():
+	case thaws.After(w.now):
+		w.after(e.proc, thaws.Sub(w.now), e.do)
+	default:
+		w.current = e.proc
+		e.do()
+	}
+}
+
+// ready finds the actors that can go on now, and says how many there are, the
+// next event counted in if it is due.
+func (w *World) ready() int {
+	w.able = w.able[:0]
+	for _, a := range w.actors {
+		if a.ready(w.now) {
+			w.able = append(w.able, a)
+		}
+	}
+	if len(w.events) > 0 && !w.events[0].at.After(w.now) {
+		return len(w.able) + 1
+	}
+	return len(w.able)
+}
+
+// next is the earliest time that an actor waits for, or that an event has.
 func (w *World) next() time.Time {
 	var next time.Time
+	if len(w.events) > 0 {
+		next = w.events[0].at
+	}
 	for _, a := range w.actors {
 		at := a.until
-		if frozen := a.proc.frozenUntil; frozen.After(w.now) && (at.IsZero() || at.Before(frozen) || a.due(frozen)) {
-			at = frozen
+		if thaws := a.proc.thaws(); thaws.After(w.now) && (a.due(thaws) || at.Before(thaws) && !at.IsZero()) {
+			at = thaws
 		}
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
@@ -203,18 +279,19 @@ func (w *World) next() time.Time {
 // reap unwinds the actors of dead processes.
 func (w *World) reap() {
 	w.actors = slices.DeleteFunc(w.actors, func(a *actor) bool {
-		if !a.proc.dead {
+		if !a.proc.gone() {
 			return false
 		}
-		w.current = a
+		w.current, w.running = a.proc, a
 		a.stop()
-		w.current = nil
+		w.current, w.running = nil, nil
 		return true
 	})
 }
 
 // end unwinds everybody.
 func (w *World) end() {
+	w.events = nil
 	for _, a := range w.actors {
 		a.proc.dead = true
 	}
