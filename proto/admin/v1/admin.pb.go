@@ -1346,6 +1346,86 @@ func (*StopJobResponse) Descriptor() ([]byte, []int) {
 	return file_admin_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
+type SaveSnapshotRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveSnapshotRequest) Reset() {
+	*x = SaveSnapshotRequest{}
+	mi := &file_admin_v1_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveSnapshotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveSnapshotRequest) ProtoMessage() {}
+
+func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
+func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_admin_proto_rawDescGZIP(), []int{23}
+}
+
+type SaveSnapshotResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveSnapshotResponse) Reset() {
+	*x = SaveSnapshotResponse{}
+	mi := &file_admin_v1_admin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveSnapshotResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveSnapshotResponse) ProtoMessage() {}
+
+func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_admin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveSnapshotResponse.ProtoReflect.Descriptor instead.
+func (*SaveSnapshotResponse) Descriptor() ([]byte, []int) {
+	return file_admin_v1_admin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *SaveSnapshotResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_admin_v1_admin_proto protoreflect.FileDescriptor
 
 const file_admin_v1_admin_proto_rawDesc = "" +
@@ -1434,7 +1514,10 @@ const file_admin_v1_admin_proto_rawDesc = "" +
 	"\x11ResumeJobResponse\";\n" +
 	"\x0eStopJobRequest\x12)\n" +
 	"\x03job\x18\x01 \x01(\v2\x17.shoal.admin.v1.JobNameR\x03job\"\x11\n" +
-	"\x0fStopJobResponse2\xbc\x04\n" +
+	"\x0fStopJobResponse\"\x15\n" +
+	"\x13SaveSnapshotRequest\"*\n" +
+	"\x14SaveSnapshotResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data2\x99\x05\n" +
 	"\fAdminService\x12L\n" +
 	"\aExecute\x12\x1e.shoal.admin.v1.ExecuteRequest\x1a\x1f.shoal.admin.v1.ExecuteResponse0\x01\x12M\n" +
 	"\bListJobs\x12\x1f.shoal.admin.v1.ListJobsRequest\x1a .shoal.admin.v1.ListJobsResponse\x12P\n" +
@@ -1442,7 +1525,8 @@ const file_admin_v1_admin_proto_rawDesc = "" +
 	"\tListNodes\x12 .shoal.admin.v1.ListNodesRequest\x1a!.shoal.admin.v1.ListNodesResponse\x12M\n" +
 	"\bPauseJob\x12\x1f.shoal.admin.v1.PauseJobRequest\x1a .shoal.admin.v1.PauseJobResponse\x12P\n" +
 	"\tResumeJob\x12 .shoal.admin.v1.ResumeJobRequest\x1a!.shoal.admin.v1.ResumeJobResponse\x12J\n" +
-	"\aStopJob\x12\x1e.shoal.admin.v1.StopJobRequest\x1a\x1f.shoal.admin.v1.StopJobResponseB\x1eZ\x1cshoal/proto/admin/v1;adminv1b\x06proto3"
+	"\aStopJob\x12\x1e.shoal.admin.v1.StopJobRequest\x1a\x1f.shoal.admin.v1.StopJobResponse\x12[\n" +
+	"\fSaveSnapshot\x12#.shoal.admin.v1.SaveSnapshotRequest\x1a$.shoal.admin.v1.SaveSnapshotResponse0\x01B\x1eZ\x1cshoal/proto/admin/v1;adminv1b\x06proto3"
 
 var (
 	file_admin_v1_admin_proto_rawDescOnce sync.Once
@@ -1457,32 +1541,34 @@ func file_admin_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_admin_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_admin_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_admin_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_admin_v1_admin_proto_goTypes = []any{
-	(Node_Role)(0),            // 0: shoal.admin.v1.Node.Role
-	(*SqlError)(nil),          // 1: shoal.admin.v1.SqlError
-	(*ExecuteRequest)(nil),    // 2: shoal.admin.v1.ExecuteRequest
-	(*ExecuteResponse)(nil),   // 3: shoal.admin.v1.ExecuteResponse
-	(*Columns)(nil),           // 4: shoal.admin.v1.Columns
-	(*Row)(nil),               // 5: shoal.admin.v1.Row
-	(*Cell)(nil),              // 6: shoal.admin.v1.Cell
-	(*Done)(nil),              // 7: shoal.admin.v1.Done
-	(*Job)(nil),               // 8: shoal.admin.v1.Job
-	(*ListJobsRequest)(nil),   // 9: shoal.admin.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),  // 10: shoal.admin.v1.ListJobsResponse
-	(*Task)(nil),              // 11: shoal.admin.v1.Task
-	(*ListTasksRequest)(nil),  // 12: shoal.admin.v1.ListTasksRequest
-	(*ListTasksResponse)(nil), // 13: shoal.admin.v1.ListTasksResponse
-	(*Node)(nil),              // 14: shoal.admin.v1.Node
-	(*ListNodesRequest)(nil),  // 15: shoal.admin.v1.ListNodesRequest
-	(*ListNodesResponse)(nil), // 16: shoal.admin.v1.ListNodesResponse
-	(*JobName)(nil),           // 17: shoal.admin.v1.JobName
-	(*PauseJobRequest)(nil),   // 18: shoal.admin.v1.PauseJobRequest
-	(*PauseJobResponse)(nil),  // 19: shoal.admin.v1.PauseJobResponse
-	(*ResumeJobRequest)(nil),  // 20: shoal.admin.v1.ResumeJobRequest
-	(*ResumeJobResponse)(nil), // 21: shoal.admin.v1.ResumeJobResponse
-	(*StopJobRequest)(nil),    // 22: shoal.admin.v1.StopJobRequest
-	(*StopJobResponse)(nil),   // 23: shoal.admin.v1.StopJobResponse
+	(Node_Role)(0),               // 0: shoal.admin.v1.Node.Role
+	(*SqlError)(nil),             // 1: shoal.admin.v1.SqlError
+	(*ExecuteRequest)(nil),       // 2: shoal.admin.v1.ExecuteRequest
+	(*ExecuteResponse)(nil),      // 3: shoal.admin.v1.ExecuteResponse
+	(*Columns)(nil),              // 4: shoal.admin.v1.Columns
+	(*Row)(nil),                  // 5: shoal.admin.v1.Row
+	(*Cell)(nil),                 // 6: shoal.admin.v1.Cell
+	(*Done)(nil),                 // 7: shoal.admin.v1.Done
+	(*Job)(nil),                  // 8: shoal.admin.v1.Job
+	(*ListJobsRequest)(nil),      // 9: shoal.admin.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),     // 10: shoal.admin.v1.ListJobsResponse
+	(*Task)(nil),                 // 11: shoal.admin.v1.Task
+	(*ListTasksRequest)(nil),     // 12: shoal.admin.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),    // 13: shoal.admin.v1.ListTasksResponse
+	(*Node)(nil),                 // 14: shoal.admin.v1.Node
+	(*ListNodesRequest)(nil),     // 15: shoal.admin.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),    // 16: shoal.admin.v1.ListNodesResponse
+	(*JobName)(nil),              // 17: shoal.admin.v1.JobName
+	(*PauseJobRequest)(nil),      // 18: shoal.admin.v1.PauseJobRequest
+	(*PauseJobResponse)(nil),     // 19: shoal.admin.v1.PauseJobResponse
+	(*ResumeJobRequest)(nil),     // 20: shoal.admin.v1.ResumeJobRequest
+	(*ResumeJobResponse)(nil),    // 21: shoal.admin.v1.ResumeJobResponse
+	(*StopJobRequest)(nil),       // 22: shoal.admin.v1.StopJobRequest
+	(*StopJobResponse)(nil),      // 23: shoal.admin.v1.StopJobResponse
+	(*SaveSnapshotRequest)(nil),  // 24: shoal.admin.v1.SaveSnapshotRequest
+	(*SaveSnapshotResponse)(nil), // 25: shoal.admin.v1.SaveSnapshotResponse
 }
 var file_admin_v1_admin_proto_depIdxs = []int32{
 	4,  // 0: shoal.admin.v1.ExecuteResponse.columns:type_name -> shoal.admin.v1.Columns
@@ -1503,15 +1589,17 @@ var file_admin_v1_admin_proto_depIdxs = []int32{
 	18, // 15: shoal.admin.v1.AdminService.PauseJob:input_type -> shoal.admin.v1.PauseJobRequest
 	20, // 16: shoal.admin.v1.AdminService.ResumeJob:input_type -> shoal.admin.v1.ResumeJobRequest
 	22, // 17: shoal.admin.v1.AdminService.StopJob:input_type -> shoal.admin.v1.StopJobRequest
-	3,  // 18: shoal.admin.v1.AdminService.Execute:output_type -> shoal.admin.v1.ExecuteResponse
-	10, // 19: shoal.admin.v1.AdminService.ListJobs:output_type -> shoal.admin.v1.ListJobsResponse
-	13, // 20: shoal.admin.v1.AdminService.ListTasks:output_type -> shoal.admin.v1.ListTasksResponse
-	16, // 21: shoal.admin.v1.AdminService.ListNodes:output_type -> shoal.admin.v1.ListNodesResponse
-	19, // 22: shoal.admin.v1.AdminService.PauseJob:output_type -> shoal.admin.v1.PauseJobResponse
-	21, // 23: shoal.admin.v1.AdminService.ResumeJob:output_type -> shoal.admin.v1.ResumeJobResponse
-	23, // 24: shoal.admin.v1.AdminService.StopJob:output_type -> shoal.admin.v1.StopJobResponse
-	18, // [18:25] is the sub-list for method output_type
-	11, // [11:18] is the sub-list for method input_type
+	24, // 18: shoal.admin.v1.AdminService.SaveSnapshot:input_type -> shoal.admin.v1.SaveSnapshotRequest
+	3,  // 19: shoal.admin.v1.AdminService.Execute:output_type -> shoal.admin.v1.ExecuteResponse
+	10, // 20: shoal.admin.v1.AdminService.ListJobs:output_type -> shoal.admin.v1.ListJobsResponse
+	13, // 21: shoal.admin.v1.AdminService.ListTasks:output_type -> shoal.admin.v1.ListTasksResponse
+	16, // 22: shoal.admin.v1.AdminService.ListNodes:output_type -> shoal.admin.v1.ListNodesResponse
+	19, // 23: shoal.admin.v1.AdminService.PauseJob:output_type -> shoal.admin.v1.PauseJobResponse
+	21, // 24: shoal.admin.v1.AdminService.ResumeJob:output_type -> shoal.admin.v1.ResumeJobResponse
+	23, // 25: shoal.admin.v1.AdminService.StopJob:output_type -> shoal.admin.v1.StopJobResponse
+	25, // 26: shoal.admin.v1.AdminService.SaveSnapshot:output_type -> shoal.admin.v1.SaveSnapshotResponse
+	19, // [19:27] is the sub-list for method output_type
+	11, // [11:19] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
 	11, // [11:11] is the sub-list for extension extendee
 	0,  // [0:11] is the sub-list for field type_name
@@ -1535,7 +1623,7 @@ func file_admin_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_admin_proto_rawDesc), len(file_admin_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,13 +21,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AdminService_Execute_FullMethodName   = "/shoal.admin.v1.AdminService/Execute"
-	AdminService_ListJobs_FullMethodName  = "/shoal.admin.v1.AdminService/ListJobs"
-	AdminService_ListTasks_FullMethodName = "/shoal.admin.v1.AdminService/ListTasks"
-	AdminService_ListNodes_FullMethodName = "/shoal.admin.v1.AdminService/ListNodes"
-	AdminService_PauseJob_FullMethodName  = "/shoal.admin.v1.AdminService/PauseJob"
-	AdminService_ResumeJob_FullMethodName = "/shoal.admin.v1.AdminService/ResumeJob"
-	AdminService_StopJob_FullMethodName   = "/shoal.admin.v1.AdminService/StopJob"
+	AdminService_Execute_FullMethodName      = "/shoal.admin.v1.AdminService/Execute"
+	AdminService_ListJobs_FullMethodName     = "/shoal.admin.v1.AdminService/ListJobs"
+	AdminService_ListTasks_FullMethodName    = "/shoal.admin.v1.AdminService/ListTasks"
+	AdminService_ListNodes_FullMethodName    = "/shoal.admin.v1.AdminService/ListNodes"
+	AdminService_PauseJob_FullMethodName     = "/shoal.admin.v1.AdminService/PauseJob"
+	AdminService_ResumeJob_FullMethodName    = "/shoal.admin.v1.AdminService/ResumeJob"
+	AdminService_StopJob_FullMethodName      = "/shoal.admin.v1.AdminService/StopJob"
+	AdminService_SaveSnapshot_FullMethodName = "/shoal.admin.v1.AdminService/SaveSnapshot"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -45,6 +46,9 @@ type AdminServiceClient interface {
 	PauseJob(ctx context.Context, in *PauseJobRequest, opts ...grpc.CallOption) (*PauseJobResponse, error)
 	ResumeJob(ctx context.Context, in *ResumeJobRequest, opts ...grpc.CallOption) (*ResumeJobResponse, error)
 	StopJob(ctx context.Context, in *StopJobRequest, opts ...grpc.CallOption) (*StopJobResponse, error)
+	// SaveSnapshot streams a saved snapshot of the replicated state, as new as all
+	// that was answered before: the bytes of the file that restore reads.
+	SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SaveSnapshotResponse], error)
 }
 
 type adminServiceClient struct {
@@ -134,6 +138,25 @@ func (c *adminServiceClient) StopJob(ctx context.Context, in *StopJobRequest, op
 	return out, nil
 }
 
+func (c *adminServiceClient) SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SaveSnapshotResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[1], AdminService_SaveSnapshot_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SaveSnapshotRequest, SaveSnapshotResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_SaveSnapshotClient = grpc.ServerStreamingClient[SaveSnapshotResponse]
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -149,6 +172,9 @@ type AdminServiceServer interface {
 	PauseJob(context.Context, *PauseJobRequest) (*PauseJobResponse, error)
 	ResumeJob(context.Context, *ResumeJobRequest) (*ResumeJobResponse, error)
 	StopJob(context.Context, *StopJobRequest) (*StopJobResponse, error)
+	// SaveSnapshot streams a saved snapshot of the replicated state, as new as all
+	// that was answered before: the bytes of the file that restore reads.
+	SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SaveSnapshotResponse]) error
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -179,6 +205,9 @@ func (UnimplementedAdminServiceServer) ResumeJob(context.Context, *ResumeJobRequ
 }
 func (UnimplementedAdminServiceServer) StopJob(context.Context, *StopJobRequest) (*StopJobResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method StopJob not implemented")
+}
+func (UnimplementedAdminServiceServer) SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SaveSnapshotResponse]) error {
+	return status.Error(codes.Unimplemented, "method SaveSnapshot not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -320,6 +349,17 @@ func _AdminService_StopJob_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_SaveSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SaveSnapshotRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).SaveSnapshot(m, &grpc.GenericServerStream[SaveSnapshotRequest, SaveSnapshotResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_SaveSnapshotServer = grpc.ServerStreamingServer[SaveSnapshotResponse]
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -356,6 +396,11 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Execute",
 			Handler:       _AdminService_Execute_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "SaveSnapshot",
+			Handler:       _AdminService_SaveSnapshot_Handler,
 			ServerStreams: true,
 		},
 	},
