@@ -41,19 +41,33 @@ func (c *Cluster) reach(ctx context.Context, id string) (*grpc.ClientConn, error
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	if !open(ctx, conn) {
+		return nil, fmt.Errorf("frontend %s at %s cannot be reached", id, addr)
+	}
+	return conn, nil
+}
+
+// open tells whether a connection is open, or can be at once: to one that could
+// not be reached a moment ago it is tried anew.
+func open(ctx context.Context, conn *grpc.ClientConn) bool {
+	limit := askTimeout
+	if conn.GetState() == connectivity.TransientFailure {
+		conn.ResetConnectBackoff()
+		limit = pause
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for {
-		switch now := conn.GetState(); now {
-		case connectivity.Ready:
-			return conn, nil
-		case connectivity.TransientFailure, connectivity.Shutdown:
-			return nil, fmt.Errorf("frontend %s at %s cannot be reached", id, addr)
-		default:
-			conn.Connect()
-			if !conn.WaitForStateChange(ctx, now) {
-				return nil, fmt.Errorf("frontend %s at %s does not answer", id, addr)
-			}
+	for first := true; ; first = false {
+		now := conn.GetState()
+		switch {
+		case now == connectivity.Ready:
+			return true
+		case now == connectivity.Shutdown, now == connectivity.TransientFailure && !first:
+			return false
+		}
+		conn.Connect()
+		if !conn.WaitForStateChange(ctx, now) {
+			return false
 		}
 	}
 }
@@ -92,6 +106,9 @@ func (c *Cluster) Ask(ctx context.Context, addr string) (*frontendv1.FrontendSta
 	conn, err := c.connection(addr)
 	if err != nil {
 		return nil, err
+	}
+	if !open(ctx, conn) {
+		return nil, fmt.Errorf("%s cannot be reached", addr)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
