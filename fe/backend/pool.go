@@ -19,9 +19,14 @@ type Pool struct {
 	live  func() []uint64
 	dial  []grpc.DialOption
 
-	mu    sync.Mutex
-	conns map[string]*grpc.ClientConn // by address
-	turn  int
+	mu     sync.Mutex
+	pooled map[string]pooled // by address
+	turn   int
+}
+
+type pooled struct {
+	conn   *grpc.ClientConn
+	client backendv1.BackendServiceClient
 }
 
 // NewPool makes a pool of the backends that live names, connected to with these
@@ -29,7 +34,7 @@ type Pool struct {
 func NewPool(viewer Viewer, live func() []uint64, dial ...grpc.DialOption) *Pool {
 	quick := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 	dial = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: DeadAfter})}, dial...)
-	return &Pool{state: viewer, live: live, dial: dial, conns: map[string]*grpc.ClientConn{}}
+	return &Pool{state: viewer, live: live, dial: dial, pooled: map[string]pooled{}}
 }
 
 // Pick calls some backend that is alive; they take turns. One that is being
@@ -58,23 +63,23 @@ func (p *Pool) Pick() (backendv1.BackendServiceClient, error) {
 	defer p.mu.Unlock()
 	p.turn++
 	addr := stay[p.turn%len(stay)]
-	conn := p.conns[addr]
-	if conn == nil {
-		var err error
-		if conn, err = grpc.NewClient(addr, p.dial...); err != nil {
-			return nil, err
-		}
-		p.conns[addr] = conn
+	if known, ok := p.pooled[addr]; ok {
+		return known.client, nil
 	}
-	return backendv1.NewBackendServiceClient(conn), nil
+	conn, err := grpc.NewClient(addr, p.dial...)
+	if err != nil {
+		return nil, err
+	}
+	p.pooled[addr] = pooled{conn, backendv1.NewBackendServiceClient(conn)}
+	return p.pooled[addr].client, nil
 }
 
 // Close closes the connections. Queries under way fail.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, conn := range p.conns {
-		conn.Close()
+	for _, known := range p.pooled {
+		known.conn.Close()
 	}
-	clear(p.conns)
+	clear(p.pooled)
 }
