@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,7 +125,7 @@ func TestBackendsBySQL(t *testing.T) {
 	}
 	db := follows.DB()
 	be := cluster.New(t, "be", "--fe", follows.Ready.RPC)
-	exec := func(statement string) {
+	run := func(statement string) {
 		t.Helper()
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -146,7 +147,7 @@ func TestBackendsBySQL(t *testing.T) {
 		}
 		return nil
 	})
-	exec("ALTER SYSTEM DECOMMISSION BACKEND " + where)
+	run("ALTER SYSTEM DECOMMISSION BACKEND " + where)
 	cluster.Eventually(t, limit, func() error {
 		if all := shown(); len(all) != 1 {
 			return fmt.Errorf("a backend without tasks was not dropped when it was decommissioned: %v", all)
@@ -157,12 +158,15 @@ func TestBackendsBySQL(t *testing.T) {
 	if err := be.TryRun(); err == nil {
 		t.Error("a backend that was dropped is back")
 	}
-	exec("ALTER SYSTEM ADD BACKEND " + where)
+	run("ALTER SYSTEM ADD BACKEND " + where)
+	if out := mustShoal(t, "admin", "nodes", "--fe", follows.Ready.RPC); strings.Count(out, " follower ") != 2 || strings.Count(out, " backend ") != 2 {
+		t.Errorf("shoal admin nodes at a frontend that follows:\n%s", out)
+	}
 	if row := shown()[be.Ready.RPC]; row["Alive"] != "false" {
 		t.Errorf("a backend that has not come yet: %v", row)
 	}
 	be.Run()
-	exec("ALTER SYSTEM DROP BACKEND " + where)
+	run("ALTER SYSTEM DROP BACKEND " + where)
 	if all := shown(); len(all) != 1 {
 		t.Errorf("a backend without tasks was not dropped: %v", all)
 	}
