@@ -145,6 +145,9 @@ func (l *load) onlyItsFiles(folder string) {
 		if got := rowsetFiles(l.t, folder); got != want {
 			return fmt.Errorf("there are %d files, and the state has %d", got, want)
 		}
+		if trash := query(l.t, l.db, "SHOW TRASH")[0]; trash["Files"] != "0" {
+			return fmt.Errorf("the trash has %v", trash)
+		}
 		return nil
 	})
 	l.mustCheck()

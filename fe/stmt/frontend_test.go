@@ -124,6 +124,7 @@ func (s *memoryStore) Propose(_ context.Context, cmd *raftlogv1.Command) (state.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.index++
+	cmd.Rules = state.Rules
 	return s.state.Apply(s.index, cmd), nil
 }
 

@@ -91,7 +91,7 @@ func (e *Executor) placeOf(s *session.Session, stmt ast.Stmt) place {
 		return e.placeOfQuery(s, stmt.Text)
 	case *ast.ShowList:
 		switch stmt.What {
-		case ast.Frontends:
+		case ast.Frontends, ast.Trash:
 			return fresh
 		case ast.Backends:
 			return shownByLeader

@@ -11,6 +11,7 @@ import (
 	"shoal/fe/infoschema"
 	"shoal/fe/result"
 	"shoal/fe/session"
+	"shoal/fe/state"
 	"shoal/sql/ast"
 )
 
@@ -129,12 +130,28 @@ var lists = map[ast.List][]string{
 	ast.Catalogs:        {"CatalogId", "CatalogName", "Type", "IsCurrent", "CreateTime", "LastUpdateTime", "Comment"},
 }
 
+// showTrash is how many files that nobody needs are to be removed, and how many
+// bytes they take up; the sweep of the warehouse may find more.
+func (e *Executor) showTrash() *result.Table {
+	var files, bytes int64
+	e.cfg.Store.View(func(st *state.State) {
+		for _, f := range st.Trash() {
+			files, bytes = files+1, bytes+f.Bytes
+		}
+	})
+	t := &result.Table{Columns: result.Texts("Files", "TrashUsedCapacity"), Rows: texts(strconv.FormatInt(files, 10), strconv.FormatInt(bytes, 10))}
+	t.Columns[0].Type, t.Columns[1].Type = "bigint", "bigint"
+	return t
+}
+
 func (e *Executor) showList(ctx context.Context, stmt *ast.ShowList) (*result.Table, error) {
 	switch stmt.What {
 	case ast.Frontends:
 		return e.cfg.Nodes.Frontends(ctx), nil
 	case ast.Backends:
 		return e.cfg.Nodes.Backends(), nil
+	case ast.Trash:
+		return e.showTrash(), nil
 	}
 	names, ok := lists[stmt.What]
 	if !ok {

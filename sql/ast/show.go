@@ -94,6 +94,7 @@ const (
 	Frontends       List = "FRONTENDS"
 	Backends        List = "BACKENDS"
 	Catalogs        List = "CATALOGS"
+	Trash           List = "TRASH"
 )
 
 // ShowList is SHOW of one List. DB is set by FROM where that is allowed.

@@ -185,6 +185,7 @@ var lists = map[ast.List][][]string{
 	ast.Frontends:       {{"FRONTENDS"}},
 	ast.Backends:        {{"BACKENDS"}},
 	ast.Catalogs:        {{"CATALOGS"}},
+	ast.Trash:           {{"TRASH"}},
 }
 
 func (p *parser) list() (ast.List, bool) {
