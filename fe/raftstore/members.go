@@ -36,7 +36,7 @@ func (s *Store) Servers() ([]Server, error) {
 // another member has is refused. Errors are those of Propose.
 func (s *Store) PutServer(ctx context.Context, server Server) error {
 	id, addr := raft.ServerID(server.ID), raft.ServerAddress(server.Addr)
-	return s.await(ctx, func() error {
+	return s.change(ctx, func() error {
 		if server.Voter {
 			return s.raft.AddVoter(id, addr, 0, 0).Error()
 		}
@@ -47,7 +47,18 @@ func (s *Store) PutServer(ctx context.Context, server Server) error {
 // RemoveServer takes a member away, which may be this one: it then stops
 // leading. Errors are those of Propose.
 func (s *Store) RemoveServer(ctx context.Context, id string) error {
-	return s.await(ctx, func() error { return s.raft.RemoveServer(raft.ServerID(id), 0, 0).Error() })
+	return s.change(ctx, func() error { return s.raft.RemoveServer(raft.ServerID(id), 0, 0).Error() })
+}
+
+// change waits for those that ask the members, and keeps others from it.
+func (s *Store) change(ctx context.Context, change func() error) error {
+	return s.await(ctx, func() error {
+		if err := s.changing.Acquire(ctx, maxAsking); err != nil {
+			return err
+		}
+		defer s.changing.Release(maxAsking)
+		return change()
+	})
 }
 
 // Abdicate gives the leadership to another voter, so that nobody has to find

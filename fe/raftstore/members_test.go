@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,7 +99,7 @@ func idOf(m *member, f *trio) string {
 // TestLostLeader: a leader that is gone is replaced within three seconds.
 func TestLostLeader(t *testing.T) {
 	var longest time.Duration
-	for range 20 {
+	for range 10 {
 		synctest.Test(t, func(t *testing.T) {
 			f := startTrio(t)
 			f.stop(idOf(f.leader(), f))
@@ -301,4 +302,69 @@ func TestCertificates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReadIndexAsksVoters: a leader that hears of observers only does not pass
+// for one.
+func TestReadIndexAsksVoters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startTrio(t)
+		led := f.leader()
+		for id, m := range f.members {
+			if m == led {
+				continue
+			}
+			if err := led.RemoveServer(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			f.put(idOf(led, f), raftstore.Server{ID: id, Addr: id + ":9010"})
+		}
+		f.members["fe4"] = f.start(t, t.TempDir(), "fe4")
+		f.put(idOf(led, f), raftstore.Server{ID: "fe4", Addr: "fe4:9010", Voter: true})
+		f.settle("a")
+		if err := led.ReadIndex(t.Context()); err != nil {
+			t.Errorf("ReadIndex = %v", err)
+		}
+		f.stop("fe4")
+		if err := led.ReadIndex(t.Context()); !errors.Is(err, raftstore.ErrFateUnknown) {
+			t.Errorf("ReadIndex without the other voter = %v", err)
+		}
+		f.stopAll()
+	})
+}
+
+// TestReadIndexWhileMembersLeave: it ends, though a member that was asked is
+// none any more. Of four, the two that do not answer are needed as long as they
+// are members.
+func TestReadIndexWhileMembersLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startTrio(t)
+		led := f.leader()
+		f.members["fe4"] = f.start(t, t.TempDir(), "fe4")
+		f.put(idOf(led, f), raftstore.Server{ID: "fe4", Addr: "fe4:9010", Voter: true})
+		f.settle("a")
+		for _, id := range []string{"fe1", "fe2", "fe3"} {
+			if f.members[id] != led {
+				f.stop(id)
+				break
+			}
+		}
+		f.stop("fe4")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // virtual
+		defer cancel()
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			if err := led.ReadIndex(ctx); errors.Is(err, context.DeadlineExceeded) {
+				t.Error("ReadIndex does not end")
+			}
+		})
+		synctest.Wait()
+		calls.Go(func() {
+			if err := led.RemoveServer(ctx, "fe4"); errors.Is(err, context.DeadlineExceeded) {
+				t.Error("RemoveServer does not end")
+			}
+		})
+		calls.Wait()
+		f.stopAll()
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -79,12 +80,23 @@ func (s *Store) Barrier(ctx context.Context) error {
 
 // ReadIndex makes sure that this frontend leads and that View shows everything
 // that was answered to anybody before the call. It asks the other voters, but
-// writes nothing once the leader is settled. Errors are those of Propose.
+// writes nothing once the leader is settled, except where members have no vote:
+// raft would take their word too. Errors are those of Propose.
 func (s *Store) ReadIndex(ctx context.Context) error {
-	if s.settledTerm.Load() != s.Term() {
+	servers, err := s.Servers()
+	if err != nil {
+		return s.explain(err)
+	}
+	if s.settledTerm.Load() != s.Term() || slices.ContainsFunc(servers, func(server Server) bool { return !server.Voter }) {
 		return s.Barrier(ctx)
 	}
-	return s.await(ctx, func() error { return s.raft.VerifyLeader().Error() })
+	return s.await(ctx, func() error {
+		if err := s.changing.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		defer s.changing.Release(1)
+		return s.raft.VerifyLeader().Error()
+	})
 }
 
 // await waits for raft as long as the context lives. Raft itself answers

@@ -35,6 +35,7 @@ import (
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
+	"golang.org/x/sync/semaphore"
 
 	"shoal/fe/state"
 	"shoal/internal/nodetls"
@@ -47,6 +48,8 @@ const (
 	// leaseTimeout is how long a leader goes on that hears of no majority: a
 	// moment less than those wait who would elect another.
 	leaseTimeout = electionTimeout - time.Millisecond
+	// maxAsking is how many ReadIndex may ask the members at a time.
+	maxAsking = 1 << 20
 	// maxBatch is how many proposals share an fsync at most.
 	maxBatch = 256
 	// snapshotInterval is how often it is looked whether a snapshot is due.
@@ -102,6 +105,9 @@ type Store struct {
 
 	// settledTerm is the last term in which a barrier passed here.
 	settledTerm atomic.Uint64
+	// changing is had by each ReadIndex that asks the members, and wholly by who
+	// changes them: raft waits for ever for the answer of one that has left.
+	changing *semaphore.Weighted
 	// waits are goroutines that wait for raft's answers. None begins once
 	// closing is set: raft forgets what it is asked while it shuts down.
 	waits   sync.WaitGroup
@@ -112,7 +118,7 @@ type Store struct {
 // Open recovers what is in the folder and takes part in the cluster. Errors
 // name the file or setting at fault.
 func Open(cfg Config) (*Store, error) {
-	s := &Store{id: raft.ServerID(cfg.ID), fsm: newFSM(), logger: cfg.Logger}
+	s := &Store{id: raft.ServerID(cfg.ID), fsm: newFSM(), changing: semaphore.NewWeighted(maxAsking), logger: cfg.Logger}
 	s.transport = newTransport(cfg)
 	if err := s.open(cfg); err != nil {
 		return nil, fmt.Errorf("open raft in %s: %w", cfg.Dir, errors.Join(err, s.release()))
@@ -173,6 +179,7 @@ func raftConfig(cfg Config) *raft.Config {
 	conf.MaxAppendEntries = maxBatch
 	conf.SnapshotInterval = snapshotInterval
 	conf.NoLegacyTelemetry = true
+	conf.ShutdownOnRemove = false // who opened the Store closes it
 	return conf
 }
 
