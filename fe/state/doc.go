@@ -9,7 +9,7 @@
 // order could be seen: the leader decides such things beforehand and puts the
 // outcome into the command. A test holds the imports to that.
 //
-// Each part (cluster, catalog, jobs, ledger) is a package with its own rules;
+// Each part (cluster, catalog, jobs, ledger, trash) is a package with its own rules;
 // this one decodes commands, sees to what concerns several parts (a job needs
 // its table, a commit its ledgers), and writes and reads snapshots. A command
 // first checks everything and then changes everything: when it fails, the only

@@ -57,9 +57,11 @@ func (root folder) tryWrite(_ context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	// It has no name any more while it is written, so that nothing is left of a
+	// process that dies meanwhile.
+	gone := os.Remove(f.Name())
 	_, err = f.Write(make([]byte, size))
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(gone, err, f.Sync(), f.Close())
 }
 
 // create reserves the name and makes its folder.
