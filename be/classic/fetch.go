@@ -74,6 +74,9 @@ func (r *Reader) due() (of map[int32][]*partition, resume time.Time) {
 // it brought anything.
 func (r *Reader) question(ctx context.Context, broker int32, parts []*partition, patience time.Duration) bool {
 	resp, err := r.request(ctx, broker, r.fetchRequest(parts, patience))
+	if ctx.Err() != nil {
+		return false // the reader ends, and nothing is wrong with the partitions
+	}
 	if err != nil {
 		r.failed(err, parts...)
 		return false

@@ -55,7 +55,7 @@ type pace struct {
 	want       int
 	changedMs  int64 // want was changed, or the job first seen
 	grewMs     int64
-	shrankMs   int64
+	shrankMs   int64 // and did not grow since
 	patienceMs int64
 
 	seenMs   int64
@@ -178,6 +178,7 @@ func (j *pace) grow(nowMs int64, partitions, limit int) {
 	if j.shrankMs != 0 && nowMs-j.shrankMs < 5*j.patienceMs {
 		j.patienceMs = min(2*j.patienceMs, mostPatienceMs)
 	}
+	j.shrankMs = 0
 	more := growBy * j.want
 	switch {
 	case partitions == 0:

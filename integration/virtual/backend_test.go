@@ -39,7 +39,12 @@ type backend struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	polls   polls
+	trouble atomic.Pointer[string] // why its warehouse refuses writes, as it says
 }
+
+// setTrouble has the backend say that its warehouse refuses writes; "" that it
+// does not.
+func (b *backend) setTrouble(why string) { b.trouble.Store(&why) }
 
 // polls are the fetches of a backend's tasks.
 type polls struct {
@@ -98,6 +103,7 @@ func (w *world) startBackend(n int) *backend {
 	w.t.Helper()
 	w.started++
 	b := &backend{w: w, host: w.network.host(fmt.Sprintf("backend%d.%d", n, w.started)), server: grpc.NewServer()}
+	b.setTrouble("")
 	var err error
 	if b.fe, err = feclient.New([]string{frontendRPC}, nil, nodetls.Token{}, grpc.WithContextDialer(b.host.grpc)); err != nil {
 		w.t.Fatal(err)
@@ -113,7 +119,7 @@ func (w *world) startBackend(n int) *backend {
 	b.exec = executor.New(context.Background(), executor.Config{Slots: slots, Start: b.start, Logger: w.log.With("backend", n)})
 	var service rpc.Server
 	service.Attach(&rpc.Backend{
-		ID: b.id, ClusterID: joined.ClusterId, Tasks: b.exec, Probes: b, Learn: b.learn, WarehouseError: func() string { return "" },
+		ID: b.id, ClusterID: joined.ClusterId, Tasks: b.exec, Probes: b, Learn: b.learn, WarehouseError: func() string { return *b.trouble.Load() },
 	})
 	service.Register(b.server)
 	var ctx context.Context
