@@ -18,7 +18,7 @@ import (
 
 // frontends and backends are how many there are.
 const (
-	frontends = 1
+	frontends = 3
 	backends  = 3
 )
 
