@@ -150,7 +150,7 @@ func adminCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	addFrontendFlags(cmd)
-	cmd.AddCommand(jobsCommand(), tasksCommand(), nodesCommand(), checkCommand(),
+	cmd.AddCommand(jobsCommand(), tasksCommand(), nodesCommand(), checkCommand(), snapshotCommand(),
 		jobCommand("pause", "Pause a job", func(ctx context.Context, c adminv1.AdminServiceClient, job *adminv1.JobName) error {
 			_, err := c.PauseJob(ctx, &adminv1.PauseJobRequest{Job: job})
 			return err

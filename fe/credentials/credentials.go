@@ -49,7 +49,10 @@ func New(store Store, sealer *seal.Sealer) *Keeper { return &Keeper{store, seale
 
 // Unlock reads the cluster's key; the state must be whole. See
 // seal.Sealer.Unlock.
-func (k *Keeper) Unlock() error {
+func (k *Keeper) Unlock() error { return k.sealer.Unlock(k.SealedWith()) }
+
+// SealedWith is the ids of the keys that something in the state is sealed with.
+func (k *Keeper) SealedWith() []string {
 	used := map[string]bool{}
 	k.store.View(func(st *state.State) {
 		for _, job := range st.Jobs() {
@@ -66,7 +69,7 @@ func (k *Keeper) Unlock() error {
 		}
 	})
 	delete(used, "") // not sealed
-	return k.sealer.Unlock(slices.Sorted(maps.Keys(used)))
+	return slices.Sorted(maps.Keys(used))
 }
 
 // Seal is load as it may be stored: a copy with the secret values of its

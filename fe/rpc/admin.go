@@ -11,6 +11,7 @@ import (
 	"shoal/fe/literal"
 	"shoal/fe/result"
 	"shoal/fe/session"
+	"shoal/fe/state"
 	"shoal/internal/textrow"
 	adminv1 "shoal/proto/admin/v1"
 	"shoal/sql/ast"
@@ -41,6 +42,8 @@ type Admin struct {
 	Jobs       Jobs
 	Nodes      func(ctx context.Context) []*adminv1.Node
 	Cluster    Cluster
+	// Snapshot is the state of a frontend that leads, as it is now.
+	Snapshot func() *state.State
 	// Session makes a session for one call.
 	Session func() *session.Session
 }
@@ -134,10 +137,15 @@ func atLeader[Req, Resp any](ctx context.Context, a *Admin, req *Req, there func
 			resp, err = there(adminv1.NewAdminServiceClient(conn), ctx, req)
 			return err
 		})
-	if _, answered := status.FromError(err); !answered {
-		err = sqlStatus(err)
+	return resp, answered(err)
+}
+
+// answered is err as a client gets it: as it is if another frontend answered so.
+func answered(err error) error {
+	if _, is := status.FromError(err); is {
+		return err
 	}
-	return resp, err
+	return sqlStatus(err)
 }
 
 // PauseJob implements AdminService.

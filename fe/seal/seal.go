@@ -90,6 +90,9 @@ func (s *Sealer) Unlock(used []string) error {
 	return nil
 }
 
+// ReadKey reads a copy of a cluster's key, which nobody else may be able to read.
+func ReadKey(path string) ([]byte, error) { return (&Sealer{path: path}).read() }
+
 // Key is the cluster's key, for a frontend that joins: to be sent to nodes of
 // the cluster only, and kept by Take.
 func (s *Sealer) Key() ([]byte, error) { return s.read() }

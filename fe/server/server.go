@@ -164,7 +164,7 @@ func (s *Server) Register(r reflection.GRPCServer) {
 	frontendv1.RegisterFrontendServiceServer(r, &rpc.Frontend{Store: s.store, Txns: s.txns, Leader: s.store.elsewhere, Full: s.full, Closed: raftstore.ErrClosed, Members: s.members, AfterCommit: s.cfg.AfterCommit,
 		Others: &forward.Service{Cluster: s.cluster, Statements: s.stmts}})
 	adminv1.RegisterAdminServiceServer(r, &rpc.Admin{
-		Statements: s.stmts, Jobs: s.jobs, Nodes: s.nodes.List, Cluster: s.cluster,
+		Statements: s.stmts, Jobs: s.jobs, Nodes: s.nodes.List, Cluster: s.cluster, Snapshot: s.snapshot,
 		Session: func() *session.Session { return session.New(0, "root", "rpc", s.globals) },
 	})
 	reflection.Register(r)
@@ -200,6 +200,13 @@ func (s *Server) liveBackends() []uint64 {
 func (s *Server) answers(ctx context.Context, addr string) bool {
 	_, err := s.cluster.Ask(ctx, addr)
 	return err == nil
+}
+
+// snapshot is the state as it is now. It must be called where it is known that
+// this frontend leads, and does not change any more.
+func (s *Server) snapshot() (taken *state.State) {
+	s.store.View(func(st *state.State) { taken = st.Clone() })
+	return taken
 }
 
 // Close ends Raft and closes the log. It is called after Run.

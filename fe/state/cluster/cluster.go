@@ -66,6 +66,21 @@ func (s *State) NextID() uint64 {
 // LastID is the id that NextID returned last.
 func (s *State) LastID() uint64 { return s.lastID }
 
+// idsPerSecond is how many ids an incarnation that began at a second may give
+// until a later one could begin below them.
+const idsPerSecond = 1 << 20
+
+// Revive begins an incarnation, which is a time in seconds since 1970 or higher
+// than that of the last one. The counter goes on where no earlier incarnation
+// came to, whatever it did after the state was saved. The frontends are forgotten:
+// they join anew.
+func (s *State) Revive(incarnation uint64) {
+	s.info = cow.Copy(s.info)
+	s.info.Incarnation = incarnation
+	s.lastID = max(s.lastID+idsPerSecond, incarnation*idsPerSecond)
+	s.frontends, s.added, s.dropped = nil, nil, nil
+}
+
 // Info is the cluster's id, warehouse and incarnation; nil before Bootstrap.
 func (s *State) Info() *raftlogv1.Cluster { return s.info }
 

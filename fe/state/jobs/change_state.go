@@ -8,13 +8,16 @@ import (
 )
 
 // Doris's reason codes that the state machine knows (InternalErrorCode). Jobs
-// that are PAUSED with them wait for a person.
+// that are PAUSED with them wait for a person, unless it says otherwise.
 const (
 	// ReasonManualPause is a user's PAUSE (MANUAL_PAUSE_ERR).
 	ReasonManualPause = 100
 	// ReasonTooManyErrors pauses a job whose bad rows exceed its limits
 	// (TOO_MANY_FAILURE_ROWS_ERR).
 	ReasonTooManyErrors = 102
+	// ReasonTasksAborted pauses a job whose tasks are of an incarnation of the
+	// cluster that ended (TASKS_ABORT_ERR); it is resumed without a person.
+	ReasonTasksAborted = 104
 	// ReasonCannotResume pauses a job until a person has looked: resuming it
 	// by itself could lose rows (CANNOT_RESUME_ERR).
 	ReasonCannotResume = 105
