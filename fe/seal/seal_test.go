@@ -2,6 +2,7 @@ package seal_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,4 +128,43 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("%q opens as %q", text, secret)
 		}
 	})
+}
+
+// TestTake: a key that another frontend gave opens what was sealed there; it
+// never takes the place of another one.
+func TestTake(t *testing.T) {
+	first, second, stranger := seal.New(t.TempDir()), seal.New(t.TempDir()), seal.New(t.TempDir())
+	if _, err := first.Key(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the key of an empty folder: %v", err)
+	}
+	for _, s := range []*seal.Sealer{first, stranger} {
+		if err := s.Unlock(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sealed, err := first.Seal([]byte("secret"), "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := first.Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := second.Take(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := second.Unlock([]string{seal.KeyID(sealed)}); err != nil {
+		t.Fatal(err)
+	}
+	if secret, err := second.Open(sealed, "a test"); err != nil || string(secret) != "secret" {
+		t.Errorf("opened as %q, %v", secret, err)
+	}
+	if err := stranger.Take(key); err == nil || !strings.Contains(err.Error(), "give the frontend an empty data folder") {
+		t.Errorf("another key was replaced: %v", err)
+	}
+	if err := stranger.Take(key[:31]); err == nil {
+		t.Error("half a key was taken")
+	}
 }

@@ -1,0 +1,248 @@
+package server_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"shoal/fe/server"
+)
+
+// patience bounds what takes seconds when all is well.
+const patience = time.Minute
+
+// A frontend is one of several, at addresses that it keeps.
+type frontend struct {
+	t                *testing.T
+	cfg              server.Config
+	rpc, raft, mysql string
+	end              func() error // ends it and returns why Run did
+	ended            chan error
+}
+
+func newFrontend(t *testing.T, cfg server.Config) *frontend {
+	t.Helper()
+	cfg.DataDir, cfg.Host, cfg.Logger = t.TempDir(), "127.0.0.1", slog.New(slog.DiscardHandler)
+	free := func() string { lis := listen(t); defer lis.Close(); return lis.Addr().String() }
+	return &frontend{t: t, cfg: cfg, rpc: free(), raft: free(), mysql: free()}
+}
+
+func (f *frontend) listen(addr string) net.Listener {
+	f.t.Helper()
+	lis, err := net.Listen("tcp", addr)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return lis
+}
+
+// start runs the frontend until it serves, or returns why it does not.
+func (f *frontend) start() error {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	cfg := f.cfg
+	cfg.Raft = f.listen(f.raft)
+	rpc, mysql := f.listen(f.rpc), f.listen(f.mysql)
+	cfg.RPCPort, cfg.MySQLPort = uint32(rpc.Addr().(*net.TCPAddr).Port), uint32(mysql.Addr().(*net.TCPAddr).Port)
+	s, err := server.Open(ctx, cfg)
+	if err != nil {
+		cancel()
+		return errors.Join(err, rpc.Close(), mysql.Close())
+	}
+	services := grpc.NewServer()
+	s.Register(services)
+	go services.Serve(rpc)
+	run, stop := context.WithCancel(f.t.Context())
+	ready := make(chan struct{})
+	f.ended = make(chan error, 1)
+	go func() { f.ended <- s.Run(run, mysql, func() { close(ready) }) }()
+	f.end = func() error {
+		stop()
+		err := <-f.ended
+		services.Stop()
+		if err := s.Close(); err != nil {
+			f.t.Error(err)
+		}
+		cancel()
+		return err
+	}
+	select {
+	case <-ready:
+		return nil
+	case err := <-f.ended:
+		f.ended <- err
+		return errors.Join(err, f.end())
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), f.end())
+	}
+}
+
+func (f *frontend) mustStart() *frontend {
+	f.t.Helper()
+	if err := f.start(); err != nil {
+		f.t.Fatal(err)
+	}
+	return f
+}
+
+func (f *frontend) mustEnd() {
+	f.t.Helper()
+	if err := f.end(); err != nil {
+		f.t.Error(err)
+	}
+}
+
+// exec runs statements by the real driver.
+func (f *frontend) exec(list ...string) {
+	f.t.Helper()
+	db, err := sql.Open("mysql", "root@tcp("+f.mysql+")/")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer db.Close()
+	for _, text := range list {
+		if _, err := db.ExecContext(f.t.Context(), text); err != nil {
+			f.t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// key is the cluster's key that the frontend keeps.
+func (f *frontend) key() string {
+	f.t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.cfg.DataDir, "cluster.key"))
+	if err != nil {
+		f.t.Error(err)
+	}
+	return string(text)
+}
+
+func (f *frontend) wants(what string, err error, want string) {
+	f.t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		f.t.Errorf("%s: %v, want %q", what, err, want)
+	}
+}
+
+// trio is three frontends, of which the others joined the first.
+func trio(t *testing.T) (a, b, c *frontend) {
+	t.Helper()
+	a = newFrontend(t, server.Config{Bootstrap: true, NewWarehouse: "file://" + t.TempDir()}).mustStart()
+	b = newFrontend(t, server.Config{Join: []string{"127.0.0.1:1", a.rpc}}).mustStart()
+	c = newFrontend(t, server.Config{Join: []string{b.rpc}}).mustStart() // which names the leader
+	return a, b, c
+}
+
+// TestJoin: who joins has the cluster's key, starts again by the same command,
+// and serves what was sealed before when the first one is gone.
+func TestJoin(t *testing.T) {
+	a, b, c := trio(t)
+	a.exec("CREATE DATABASE d", "CREATE FILE 'key.pem' IN d PROPERTIES ('catalog' = 'kafka', 'content' = 'secret')")
+	if a.key() == "" || b.key() != a.key() || c.key() != a.key() {
+		t.Error("the keys differ")
+	}
+	c.mustEnd()
+	b.exec("CREATE DATABASE e")
+	c.mustStart().exec("USE e")
+	a.mustEnd() // hands over
+	b.exec("CREATE DATABASE f")
+	c.exec("USE f")
+	a.mustStart().exec("USE f")
+	for _, f := range []*frontend{a, b, c} {
+		f.mustEnd()
+	}
+	// All of them at once, in another order.
+	started := make(chan error)
+	for _, f := range []*frontend{c, b, a} {
+		go func() { started <- f.start() }()
+	}
+	for range 3 {
+		if err := <-started; err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.exec("USE f")
+	for _, f := range []*frontend{a, b, c} {
+		f.mustEnd()
+	}
+}
+
+// TestEmptiedFolder: it joins as another frontend, and a folder without its log
+// is refused.
+func TestEmptiedFolder(t *testing.T) {
+	a, b, c := trio(t)
+	c.mustEnd()
+	if err := os.RemoveAll(filepath.Join(c.cfg.DataDir, "raft")); err != nil {
+		t.Fatal(err)
+	}
+	c.wants("without its log", c.start(), "the log is gone")
+	if err := os.RemoveAll(c.cfg.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	c.mustStart()
+	b.mustEnd()
+	c.exec("CREATE DATABASE d") // so it has a vote
+	b.mustStart().exec("USE d")
+	for _, f := range []*frontend{a, b, c} {
+		f.mustEnd()
+	}
+}
+
+// TestDropped: a frontend that is dropped ends, saying so, and is refused with
+// and without its folder until it is added.
+func TestDropped(t *testing.T) {
+	a, b, c := trio(t)
+	a.exec(`ALTER SYSTEM DROP FOLLOWER "` + c.raft + `"`)
+	select {
+	case err := <-c.ended:
+		c.ended <- err
+		c.wants("dropped", c.end(), "was dropped from the cluster")
+	case <-time.After(patience):
+		t.Fatal("a dropped frontend goes on")
+	}
+	c.wants("started again", c.start(), `ALTER SYSTEM ADD FOLLOWER (or OBSERVER) "`+c.raft+`"`)
+	if err := os.RemoveAll(c.cfg.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	c.wants("with an empty folder", c.start(), "was dropped from the cluster")
+	a.exec(`ALTER SYSTEM ADD OBSERVER "` + c.raft + `"`)
+	c.mustStart().exec("CREATE DATABASE d")
+	for _, f := range []*frontend{a, b, c} {
+		f.mustEnd()
+	}
+}
+
+// TestRefused: frontends that the cluster does not take, and why.
+func TestRefused(t *testing.T) {
+	a := newFrontend(t, server.Config{Bootstrap: true, NewWarehouse: "file://" + t.TempDir()}).mustStart()
+	other := newFrontend(t, server.Config{Bootstrap: true, NewWarehouse: "file://" + t.TempDir()}).mustStart()
+	other.mustEnd()
+	b := newFrontend(t, server.Config{Join: []string{a.rpc}, Warehouse: "file:///elsewhere"})
+	b.wants("another warehouse", b.start(), "fixed at bootstrap")
+	b.cfg.Warehouse = ""
+	if err := os.Rename(filepath.Join(other.cfg.DataDir, "cluster.key"), filepath.Join(b.cfg.DataDir, "cluster.key")); err != nil {
+		t.Fatal(err)
+	}
+	b.wants("another key", b.start(), "give the frontend an empty data folder")
+	if err := os.Remove(filepath.Join(b.cfg.DataDir, "cluster.key")); err != nil {
+		t.Fatal(err)
+	}
+	moved := newFrontend(t, server.Config{Join: []string{a.rpc}})
+	if err := os.WriteFile(filepath.Join(moved.cfg.DataDir, "frontend.json"), []byte(`{"frontend_id":"fe-x","cluster_id":"other"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	moved.wants("another cluster's folder", moved.start(), "belongs to another cluster, other")
+	nobody := newFrontend(t, server.Config{})
+	nobody.wants("neither --bootstrap nor --join", nobody.start(), "start the first one of a cluster with --bootstrap, others with --join")
+	b.mustStart().mustEnd()
+	a.end() // one of two
+}
