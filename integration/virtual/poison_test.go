@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strings"
@@ -11,9 +12,11 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"shoal/be/source"
+	"shoal/fe/state/jobs"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -109,7 +112,7 @@ func TestNeverDone(t *testing.T) {
 				}
 			}
 		})
-		w.properties = `, "max_batch_interval"="5"` // and with it the task's time-out of a minute
+		w.properties += `, "max_batch_interval"="5"` // and with it the task's time-out of a minute
 		w.createJob(6)
 		w.produce(50)
 		w.settled(time.Hour)
@@ -164,4 +167,47 @@ func (w *world) produceDamaged(partition int32) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// TestLastDeliveries: records are at their last delivery that WHERE does not
+// select, or that are more bad rows than the job may have. Repair reads them
+// again, the job is paused for the bad ones, and after RESUME each of them is
+// counted, once.
+func TestLastDeliveries(t *testing.T) {
+	inWorld(t, 2, inMemory, func(w *world) {
+		full := errors.New("no space left")
+		w.faults.set(func(f *faults) { f.write = func(*backend) (time.Duration, error) { return 0, full } })
+		w.properties = `, "max_error_number"="2"`
+		w.createJob(6)
+		w.produce(20)
+		w.poison = map[int64]bool{}
+		for i := range 12 {
+			kind := []string{"bad", "skip"}[i%2]
+			record := &kgo.Record{Partition: int32(i % partitions), Value: fmt.Appendf(nil, `{"id":%d,"%s":true}`, w.produced, kind)}
+			if err := w.producer.ProduceSync(w.t.Context(), record).FirstErr(); err != nil {
+				w.t.Fatal(err)
+			}
+			w.poison[w.produced] = true
+			w.produced++
+		}
+		w.eventually(time.Hour, func() error {
+			if jobs.RepairTask(w.job()) == nil {
+				return fmt.Errorf("nothing is repaired: %s", w.tasks())
+			}
+			return nil
+		})
+		w.faults.set(func(f *faults) { f.write = nil })
+		w.eventually(time.Hour, func() error {
+			if job := w.job(); job.State != raftlogv1.JobState_JOB_STATE_PAUSED || job.ReasonCode != jobs.ReasonTooManyErrors {
+				return fmt.Errorf("the job is %v: %s", job.State, w.tasks())
+			}
+			return nil
+		})
+		w.sql(`ALTER ROUTINE LOAD FOR d.j PROPERTIES("max_error_number"="1000")`)
+		w.eventually(time.Minute, func() error { return w.trySQL("RESUME ROUTINE LOAD FOR d.j") })
+		w.settled(10 * time.Minute)
+		if job := w.job(); job.State != raftlogv1.JobState_JOB_STATE_RUNNING || job.Counters.GetErrorRows() != 6 || job.Counters.GetUnselectedRows() != 6 {
+			w.t.Errorf("the job is %v, counted %v", job.State, job.Counters)
+		}
+	})
 }

@@ -64,16 +64,27 @@ func (memoryWriter) Ready() error { return nil }
 // Write implements task.Writer.
 func (m memoryWriter) Write(_ context.Context, number uint64, _ string, parts []source.Partition) (task.Written, error) {
 	var ids []int64
-	var bytes, bad int64
+	var bytes, bad, skipped int64
 	for _, p := range parts {
 		for _, r := range p.Records {
 			if p.Poison[r.Offset] != "" {
 				bad++
 				continue
 			}
-			var row struct{ ID int64 }
+			var row struct {
+				ID        int64
+				Bad, Skip bool // an error row; one that WHERE does not select
+			}
 			if err := json.Unmarshal(r.Value, &row); err != nil {
 				return task.Written{}, err
+			}
+			if row.Bad {
+				bad++
+				continue
+			}
+			if row.Skip {
+				skipped++
+				continue
 			}
 			ids, bytes = append(ids, row.ID), bytes+int64(len(r.Value))
 		}
@@ -86,7 +97,7 @@ func (m memoryWriter) Write(_ context.Context, number uint64, _ string, parts []
 	}
 	m.files[path] = ids
 	n := int64(len(ids))
-	written := task.Written{Counters: &typesv1.Counters{TotalRows: n + bad, LoadedRows: n, ErrorRows: bad, ReceivedBytes: bytes}}
+	written := task.Written{Counters: &typesv1.Counters{TotalRows: n + bad + skipped, LoadedRows: n, ErrorRows: bad, UnselectedRows: skipped, ReceivedBytes: bytes}}
 	if n > 0 {
 		written.Rowset = &typesv1.Rowset{Path: path, Rows: n, Bytes: bytes, SchemaVersion: m.spec.Schema.Version}
 	}

@@ -55,7 +55,7 @@ type world struct {
 	background sync.WaitGroup // what close waits for
 
 	produced int64          // ids 0 to produced-1
-	poison   map[int64]bool // those that must end as error rows
+	poison   map[int64]bool // those that must not end as rows
 
 	faults faults
 
@@ -129,7 +129,7 @@ func newWorld(t *testing.T) *world {
 		return a
 	}
 	return &world{
-		t: t, mode: "share_group", dir: t.TempDir(), network: newNetwork(),
+		t: t, mode: "share_group", properties: `, "max_error_number"="1000"`, dir: t.TempDir(), network: newNetwork(),
 		log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{ReplaceAttr: since})),
 	}
 }
@@ -220,7 +220,7 @@ func (noRows) OK(uint64, string) {}
 // createJob begins the load with some tasks.
 func (w *world) createJob(tasks int) {
 	w.t.Helper()
-	w.sql(fmt.Sprintf(`CREATE ROUTINE LOAD d.j ON t PROPERTIES("load_mode"="%s", "format"="json", "max_error_number"="1000", "desired_concurrent_number"="%d"%s)
+	w.sql(fmt.Sprintf(`CREATE ROUTINE LOAD d.j ON t PROPERTIES("load_mode"="%s", "format"="json", "desired_concurrent_number"="%d"%s)
 		FROM KAFKA("kafka_broker_list"="%s", "kafka_topic"="%s", "property.kafka_default_offsets"="OFFSET_BEGINNING")`,
 		w.mode, tasks, w.properties, w.broker.ListenAddrs()[0], topic))
 }
