@@ -73,7 +73,7 @@ func (s *settings) frontendFlags(cmd *cobra.Command) {
 
 func (s *settings) backendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&s.slots, "slots", defaultSlots, "tasks that run at a time")
+	f.IntVar(&s.slots, "slots", defaultSlots, "tasks that run at a time (Doris: max_routine_load_task_num_per_be)")
 	f.Int64Var(&s.cacheMiB, "warehouse-cache-mib", 20<<10, "`MiB` of disk for copies of files of a warehouse on S3; one query must find room for all files that it reads")
 	f.IntVar(&s.dieAfterDeliveries, "die-after-deliveries", 0, "for tests: die when dead letters were produced for the n-th time, before the frontend hears it")
 	f.MarkHidden("die-after-deliveries")
