@@ -3,6 +3,7 @@ package cases
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +218,10 @@ func TestCompacted(t *testing.T) {
 		}
 		j.create()
 		j.settle(outcome{rows: rows}, len(rows), 0)
+		p := j.ledger()[0]
+		if settled, err := strconv.Atoi(p["Settled"]); err != nil || settled < 20*keys || p["Loaded"] != strconv.Itoa(len(rows)) || p["Void"] != strconv.Itoa(settled-len(rows)) {
+			t.Errorf("ledger %v: want %d loaded, and all else void", p, len(rows))
+		}
 	})
 }
 
