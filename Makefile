@@ -75,11 +75,13 @@ fuzz: toolchain ## each fuzz target for FUZZTIME (30s)
 	done
 
 .PHONY: lint
-lint: toolchain ## go vet, staticcheck, gofmt, buf lint, and whether generated code is fresh
+lint: toolchain ## go vet, staticcheck, gofmt, buf lint, whether generated code is fresh, and whether protos read what older releases wrote
 	go vet ./...
 	go tool staticcheck ./...
 	@unformatted=$$(gofmt -l .); [[ -z $$unformatted ]] || { echo "make: not as gofmt has it: $$unformatted" >&2; exit 1; }
 	go tool buf lint
+	@for release in fe/state/testdata/v*; do go tool buf breaking --against "$$release/protos.binpb" || { \
+	  echo "make: protos cannot read what $${release##*/} wrote" >&2; exit 1; }; done
 	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; go tool buf generate -o "$$fresh"; \
 	  diff -r --exclude='*.proto' "$$fresh/proto" proto >&2 || { echo 'make: generated code is stale: make proto' >&2; exit 1; }
 

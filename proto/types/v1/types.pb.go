@@ -1203,7 +1203,7 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x10_initial_default\"T\n" +
 	"\x06Schema\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x120\n" +
-	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\xef\x0f\n" +
+	"\acolumns\x18\x02 \x03(\v2\x16.shoal.types.v1.ColumnR\acolumns\"\x81\x10\n" +
 	"\vRoutineLoad\x124\n" +
 	"\x04mode\x18\x01 \x01(\x0e2 .shoal.types.v1.RoutineLoad.ModeR\x04mode\x12:\n" +
 	"\x06format\x18\x02 \x01(\x0e2\".shoal.types.v1.RoutineLoad.FormatR\x06format\x12)\n" +
@@ -1265,7 +1265,7 @@ const file_types_v1_types_proto_rawDesc = "" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"FORMAT_CSV\x10\x01\x12\x0f\n" +
-	"\vFORMAT_JSON\x10\x02J\x04\b\x17\x10\x18\"4\n" +
+	"\vFORMAT_JSON\x10\x02J\x04\b\x17\x10\x18R\x10table_partitions\"4\n" +
 	"\n" +
 	"LoadColumn\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
