@@ -186,6 +186,32 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
+// What a group stands still in front of, however often it is
+// pinned again, is repaired, whatever the group says of it.
+func TestPinnedInVain(t *testing.T) {
+	in := Input{Job: testJob(), View: view(oldTopic, at(0, 20, 20, 5, 15)), After: []ledger.View{book(5)}, Tasks: []*backendv1.TaskStatus{{Phase: backendv1.TaskStatus_PHASE_POLLING}}}
+	a := New()
+	pins, tasks := 0, ""
+	for in.Now = noon; pins <= pinsInVain; in.Now = in.Now.Add(time.Second) {
+		if in.Now.Sub(noon) > 24*time.Hour {
+			t.Fatalf("blocked %d times in a day", pins)
+		}
+		if tasks = tellCommand(a.Repair(in)); tasks != "nothing" {
+			t.Fatalf("after %d pins: %s", pins, tasks)
+		}
+		pins += len(a.Plan(in).Blocked)
+	}
+	if tasks = tellCommand(a.Repair(in)); tasks != "repair topic 1 5-19" {
+		t.Errorf("after %d pins: %s", pins, tasks)
+	}
+	moved := book(6)
+	moved.Loaded++
+	in.After = []ledger.View{moved}
+	if a.Plan(in); tellCommand(a.Repair(in)) != "nothing" {
+		t.Error("it goes on, and is still repaired")
+	}
+}
+
 // Whatever moves begins the time anew; what is loaded ends the back-off too.
 func TestBlockedMoves(t *testing.T) {
 	a := New()

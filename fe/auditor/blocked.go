@@ -24,6 +24,10 @@ const (
 	// maxPinPause lies at most between two times that a partition is pinned
 	// again and loads nothing.
 	maxPinPause = 10 * time.Minute
+	// pinsInVain is after how many the unsettled offsets are repaired: a record that
+	// ends its readers, in front of a window of voids, makes the group stand still
+	// again and again and is nothing that it is known to have given up.
+	pinsInVain = 2
 	// strangersAfter is longer than a dead member of the job's own stays in
 	// its group (group.share.max.session.timeout.ms).
 	strangersAfter = 65 * time.Second
@@ -46,6 +50,7 @@ type standing struct {
 	since         time.Time
 	start, loaded int64
 	pause         time.Duration // until it is blocked, or is again
+	pins          int           // how often it was, and was pinned again
 }
 
 // blocked finds the partitions that only new start offsets set going again: a
@@ -73,7 +78,7 @@ func (a *Audit) blocked(in Input) []Blocked {
 			s.since, s.start = in.Now, start
 		case start > l.Settled || in.Now.Sub(s.since) < s.pause || !polling(in.Tasks):
 		case start < l.Settled && in.Now.Sub(a.idle) >= 2*lock || in.Now.Sub(s.since) >= heldLocks*lock:
-			s.since, s.pause = in.Now, min(2*s.pause, max(maxPinPause, 2*lock))
+			s.since, s.pause, s.pins = in.Now, min(2*s.pause, max(maxPinPause, 2*lock)), s.pins+1
 			out = append(out, Blocked{Partition: l.Partition, Start: start, Settled: l.Settled})
 		}
 	}

@@ -29,11 +29,14 @@ const (
 // again, or for where readers of a classic job are lost one after the other. nil
 // if there is nothing, or a task is at it.
 func (a *Audit) Repair(in Input) *raftlogv1.Command {
-	if in.Job.State != raftlogv1.JobState_JOB_STATE_RUNNING || jobs.RepairTask(in.Job) != nil {
+	if jobs.RepairTask(in.Job) != nil {
 		return nil
 	}
 	if left := suspects(in); len(left) > 0 {
-		return isolate(in, left)
+		return isolate(in, left) // a classic job has no other task meanwhile, and is not RUNNING after RESUME
+	}
+	if in.Job.State != raftlogv1.JobState_JOB_STATE_RUNNING {
+		return nil
 	}
 	var repair []*typesv1.PartitionRanges
 	ranges, count := maxRepairRanges, int64(maxRepairOffsets)
@@ -61,6 +64,8 @@ func (a *Audit) toRepair(in Input, l ledger.View) offsets.Set {
 		if l.Losses < mostLosses {
 			return nil
 		}
+		return chunk(unsettled(l, p.StableEnd), maxRepairRanges, maxRepairOffsets/narrowing)
+	case a.standing[l.Key] != nil && a.standing[l.Key].pins > pinsInVain:
 		return chunk(unsettled(l, p.StableEnd), maxRepairRanges, maxRepairOffsets/narrowing)
 	case !lost || in.Now.Sub(since) < repairAfter:
 		return nil

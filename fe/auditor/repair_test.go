@@ -46,6 +46,12 @@ func TestRepair(t *testing.T) {
 			t.Errorf("after %v: %s, want %s", s.after, got, s.want)
 		}
 	}
+	suspected := testJob()
+	suspected.State, suspected.Suspects = raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE, []*typesv1.PartitionRanges{{TopicId: oldTopic[:], Ranges: set(5, 5)}}
+	in.Job = suspected
+	if got := tellCommand(a.Repair(in)); got != "repair topic 1 5" {
+		t.Errorf("of a job that was resumed while it was isolated: %s", got)
+	}
 	in.View = view(newTopic, p)
 	if got := tellCommand(a.Repair(in)); got != "nothing" {
 		t.Errorf("of a topic that is gone: %s", got)

@@ -359,6 +359,21 @@ func (r *Registry) Ended() map[schedule.Ref]bool {
 	return all
 }
 
+// Ran are tasks that their backends have shown, or taken on.
+func (r *Registry) Ran() map[schedule.Ref]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[schedule.Ref]bool)
+	for _, rec := range r.records {
+		for ref, since := range rec.ran {
+			if since > 0 {
+				all[ref] = true
+			}
+		}
+	}
+	return all
+}
+
 // Refused are tasks that their backend would not take on, and why.
 func (r *Registry) Refused() map[schedule.Ref]string {
 	r.mu.Lock()

@@ -100,7 +100,7 @@ func (m *Manager) input(now time.Time) schedule.Input {
 			}
 		}
 	})
-	in.Lost = m.lost(in.Ended, in.Jobs)
+	in.Lost, in.Ran = m.lost(in.Ended, in.Jobs), m.cfg.Backends.Ran()
 	for i := range in.Jobs {
 		job := &in.Jobs[i]
 		addTopic(job, m.auditor.Seen(job.Id), ledgers[job.Id])

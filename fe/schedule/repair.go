@@ -53,9 +53,12 @@ func (p *planner) over(job Job, task *raftlogv1.Task) bool {
 	return p.in.Ended[Ref{task.Id, task.Epoch}] || task.DrainingMs > 0 && !p.within(task.DrainingMs, drainMs) || len(job.TopicID) > 0 && slices.ContainsFunc(task.Repair, gone)
 }
 
-// lost tells whether a task's backend died, or was started anew, under it.
+// lost tells whether a task's backend died, or was started anew, under it. A
+// backend that is only out of reach is held for dead too, but not for what a task
+// did that it was never seen to have.
 func (p *planner) lost(task *raftlogv1.Task) bool {
-	return task.BackendId != 0 && (p.backends[task.BackendId] == nil || p.in.Lost[Ref{task.Id, task.Epoch}])
+	ref := Ref{task.Id, task.Epoch}
+	return task.BackendId != 0 && (p.backends[task.BackendId] == nil && p.in.Ran[ref] || p.in.Lost[ref])
 }
 
 // lostOf are the lost ones of the tasks that a job's change names.

@@ -32,7 +32,7 @@ func TestMakeRepairs(t *testing.T) {
 		{"it runs", []schedule.Job{repairs(1, 1, 1)}, live(1, 1), nil, ""},
 		{"one on each backend", []schedule.Job{repairs(1, 0, 1), repairs(2, 2, 2), repairs(3, 0, 2)}, live(2, 1, 2), nil, "190@b1"},
 		{"ended", []schedule.Job{repairs(1, 1, 1)}, live(1, 1), map[schedule.Ref]bool{{TaskID: 190, Epoch: 1}: true}, "-190"},
-		{"its backend is lost", []schedule.Job{repairs(1, 2, 1)}, live(1, 1), nil, "-190"},
+		{"its backend is lost, and it was not seen to run", []schedule.Job{repairs(1, 2, 1)}, live(1, 1), nil, "190@b1"},
 		{"a new leader waits for word", []schedule.Job{repairs(1, 1, 1)}, []schedule.Backend{{ID: 1, Unheard: true}}, nil, ""},
 		{"drained", []schedule.Job{repairs(1, 1)}, live(0, 1), nil, "190@-"},
 		{"the topic was created again", []schedule.Job{replaced}, live(1, 1), nil, "-190"},
@@ -66,6 +66,7 @@ func TestMakeLost(t *testing.T) {
 	}
 	const share, classic = typesv1.RoutineLoad_MODE_SHARE_GROUP, typesv1.RoutineLoad_MODE_CLASSIC
 	anew := map[schedule.Ref]bool{{TaskID: 190, Epoch: 1}: true}
+	ran := map[schedule.Ref]bool{{TaskID: 102, Epoch: 1}: true, {TaskID: 190, Epoch: 1}: true}
 	tests := []struct {
 		name     string
 		job      schedule.Job
@@ -77,13 +78,14 @@ func TestMakeLost(t *testing.T) {
 		{"a loader", lossy(share, false, nil), live(2, 1), nil, "102@b1 leave m2", []uint64{102}},
 		{"a repair task, started anew", lossy(share, true, nil), live(2, 1, 2), anew, "-190", []uint64{190}},
 		{"a classic loader", lossy(classic, false, nil), live(2, 1), nil, "102@b1", []uint64{102}},
+		{"a repair task that ran", lossy(share, true, nil), live(2, 2), nil, "101@b2 -190 leave m1", []uint64{190}},
 		{"a classic job waits for its repair task", lossy(classic, true, nil), live(2, 1, 2), nil, "101@- 102@-", nil},
 		{"for the next one", lossy(classic, false, suspects), live(2, 1, 2), nil, "101@- 102@-", nil},
 		{"and not of another topic", lossy(classic, false, []*typesv1.PartitionRanges{{}}), live(2, 1, 2), nil, "", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			plan := schedule.Make(schedule.Input{NowMs: 1e9, Jobs: []schedule.Job{tt.job}, Backends: tt.backends, Ended: tt.anew, Lost: tt.anew, MemberID: memberIDs()})
+			plan := schedule.Make(schedule.Input{NowMs: 1e9, Jobs: []schedule.Job{tt.job}, Backends: tt.backends, Ended: tt.anew, Lost: tt.anew, Ran: ran, MemberID: memberIDs()})
 			var lost []uint64
 			for _, c := range plan.Commands {
 				lost = append(lost, c.GetScheduleTasks().LostTaskIds...)

@@ -102,6 +102,8 @@ type Input struct {
 	// Lost is the part of Ended that did not end by itself: its backend was
 	// started anew.
 	Lost map[Ref]bool
+	// Ran are tasks that this leader has seen on their backend, or started there.
+	Ran map[Ref]bool
 	// MemberID makes a new Kafka member id.
 	MemberID func() string
 }

@@ -19,6 +19,7 @@ func (l *leadership) audit() {
 		l.s.w.sleep(time.Second)
 		before := l.ledgers()
 		view := l.look()
+		l.view = view
 		job, after := l.job(), l.ledgers()
 		if job.State != raftlogv1.JobState_JOB_STATE_RUNNING && job.State != raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE {
 			audit = auditor.New()

@@ -31,6 +31,7 @@ type backend struct {
 	heard   time.Time
 	term    uint64
 	index   uint64 // the leader's, as last heard
+	ends    bool   // it was told to
 	slots   uint32
 }
 
@@ -47,6 +48,7 @@ var (
 	errDown    = errors.New("connection refused")
 	errTimeout = errors.New("no answer in time")
 	errRan     = errors.New("this process has run that epoch already")
+	errEnds    = errors.New("it is being ended")
 	errTerm    = errors.New("an older term")
 )
 
@@ -59,7 +61,7 @@ func (b *backend) fate() fate { return b.s.net.fate(b.place(), brokerPlace) }
 func (b *backend) start() {
 	b.proc = &process{name: b.name}
 	b.id, b.leader, b.tasks, b.term, b.index = 0, nil, nil, 0, 0
-	b.startMs = b.s.w.now.UnixMilli()
+	b.startMs, b.ends = b.s.w.now.UnixMilli(), false
 	b.heard = b.s.w.now
 	b.slots = uint32(b.s.cfg.Slots)
 	b.s.w.spawn(b.proc, b.watch)
@@ -80,6 +82,28 @@ func (b *backend) crash(back time.Duration) {
 			b.s.broker.silence(r.member.id)
 		}
 	}
+}
+
+// finishLimit is be/executor's: how long tasks may take to settle what they hold
+// when the backend is told to end.
+const finishLimit = 10 * time.Second
+
+// stop is SIGTERM: tasks finish, the process ends, and another starts later.
+func (b *backend) stop(back time.Duration) {
+	w := b.s.w
+	w.tell("%s is told to end", b.name)
+	b.slots = 0
+	for _, r := range b.tasks {
+		r.task.Finish()
+	}
+	for over := w.now.Add(finishLimit); w.now.Before(over) && slices.ContainsFunc(b.tasks, func(r *running) bool { return !closed(r.done) }); {
+		w.sleep(time.Second)
+	}
+	for _, r := range b.tasks {
+		r.cancel()
+	}
+	w.sleep(time.Second)
+	b.crash(back)
 }
 
 // watch registers, and drains everything when no frontend is heard.
@@ -148,6 +172,9 @@ func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 		return errTerm
 	}
 	b.term = req.Leadership.Term
+	if b.ends {
+		return errEnds
+	}
 	if r := b.running(ref); r != nil {
 		if closed(r.done) {
 			return errRan

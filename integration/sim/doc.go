@@ -16,7 +16,8 @@
 // A seed draws a universe: sizes, fault rates and every choice made in it. For
 // a while processes die and freeze, machines are cut off in one direction or
 // both, messages are lost, late or repeated, clocks jump, disks are slow, locks
-// run out, partitions' leaders move and the share group's state is lost, jobs
+// run out, backends are told to end and are decommissioned, a record ends whoever
+// decodes it, partitions' leaders move and the share group's state is lost, jobs
 // pause and change their mode, logs are cut off and compacted, somebody else
 // rejects records or moves the group's offsets; and the leader of the frontends
 // is replaced in the middle of each step of the protocol (steps.go). Then

@@ -13,6 +13,8 @@ const (
 	KillBackend Fault = iota
 	KillInStep        // a backend, in the middle of a step
 	KillFrontend
+	StopBackend // by SIGTERM
+	Decommission
 	FreezeBackend
 	FreezeFrontend
 	ChangeLeader // in the middle of a step
@@ -37,7 +39,7 @@ const (
 
 func (f Fault) String() string {
 	return [...]string{
-		"backends die", "a backend is to die in a step", "frontends die", "backends freeze", "frontends freeze", "the leader is to change in a step",
+		"backends die", "a backend is to die in a step", "frontends die", "backends are told to end", "backends are decommissioned", "backends freeze", "frontends freeze", "the leader is to change in a step",
 		"a machine is cut off", "a machine is cut off one way", "a frontend's clock jumps", "frontends' disks are slow", "writes are slow",
 		"the warehouse is full", "frontends take snapshots", "a partition's leader moves", "the share group's state is lost", "a connection is lost",
 		"the head of a log is deleted", "a log is compacted", "a stranger rejects records", "the group's offsets are moved", "the job is paused",
@@ -108,6 +110,10 @@ func (s *Sim) happen(f Fault, rng *rand.Rand) bool {
 		return s.killBackend(rng)
 	case KillInStep:
 		s.deadly[deadly(rng.IntN(int(deadlySteps)))] = true
+	case StopBackend:
+		return s.stopBackend(rng)
+	case Decommission:
+		return s.decommission(rng)
 	case KillFrontend:
 		return s.killFrontend(rng)
 	case FreezeBackend:
@@ -161,6 +167,29 @@ func (s *Sim) killBackend(rng *rand.Rand) bool {
 		return false
 	}
 	b.crash(upTo(rng, 20*time.Second))
+	return true
+}
+
+// stopBackend has a backend end its work and start anew.
+func (s *Sim) stopBackend(rng *rand.Rand) bool {
+	b := s.someBackend(rng)
+	if b.proc.dead || b.ends {
+		return false
+	}
+	b.ends = true
+	back := upTo(rng, 10*time.Second)
+	s.w.spawn(b.proc, func() { b.stop(back) })
+	return true
+}
+
+// decommission is ALTER SYSTEM DECOMMISSION BACKEND.
+func (s *Sim) decommission(rng *rand.Rand) bool {
+	l, b := s.leader(), s.someBackend(rng)
+	if l == nil || l.idOf(b) == 0 {
+		return false
+	}
+	s.w.tell("%s is decommissioned", b.name)
+	s.w.spawn(l.proc, func() { l.decommission(l.idOf(b), false) })
 	return true
 }
 

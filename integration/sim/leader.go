@@ -5,6 +5,7 @@ import (
 	"time"
 
 	febackend "shoal/fe/backend"
+	"shoal/fe/kafka"
 	"shoal/fe/schedule"
 	backendv1 "shoal/proto/backend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -32,13 +33,17 @@ type leadership struct {
 	health  map[uint64]*health
 	ran     map[schedule.Ref]bool // this leader has seen it, or started it
 	ended   map[schedule.Ref]bool
-	off     bool // tasks are not to be placed now
-	members int  // names given
+	lost    map[schedule.Ref]bool // those that did not end by themselves
+	pacer   *schedule.Pacer
+	view    *kafka.View // the last look at the topic and its group, nil before the first
+	off     bool        // tasks are not to be placed now
+	members int         // names given
 }
 
 // health is what heartbeats told of a backend.
 type health struct {
 	since, heard time.Time // heard is zero before the first answer
+	came         time.Time // it is alive since then
 	unanswered   int
 	gone         bool // nobody listens there
 	slots        int
@@ -60,7 +65,7 @@ func (f *frontend) beginLead(term uint64) {
 	s := f.s
 	l := &leadership{
 		frontend: f, proc: &process{name: f.name, parent: f.proc}, term: term, began: s.w.now,
-		health: map[uint64]*health{}, ran: map[schedule.Ref]bool{}, ended: map[schedule.Ref]bool{},
+		health: map[uint64]*health{}, ran: map[schedule.Ref]bool{}, ended: map[schedule.Ref]bool{}, lost: map[schedule.Ref]bool{}, pacer: schedule.NewPacer(),
 	}
 	f.lead = l
 	s.w.tell("%s leads with term %d", f.name, term)
@@ -139,6 +144,9 @@ func (l *leadership) heartbeat(b *backend, id uint64) {
 		h.gone = h.gone || err == errDown
 		return
 	}
+	if !h.alive(l.s.w.now) {
+		h.came = l.s.w.now
+	}
 	h.heard, h.unanswered, h.gone, h.slots, h.tasks = l.s.w.now, 0, false, int(resp.Slots), resp.Tasks
 	for _, t := range resp.Tasks {
 		l.ran[refOf(t.Task)] = true
@@ -151,7 +159,7 @@ func (l *leadership) heartbeat(b *backend, id uint64) {
 		switch {
 		case l.ended[ref]:
 		case l.ran[ref] || l.committed(ref):
-			l.ended[ref] = true // it was lost there, with a commit on its way perhaps
+			l.ended[ref], l.lost[ref] = true, true // with a commit on its way perhaps
 		default:
 			l.submitTask(b, id, ref)
 		}
@@ -260,7 +268,7 @@ func (l *leadership) leaveFor(member string) {
 }
 
 func (l *leadership) input() schedule.Input {
-	in := schedule.Input{NowMs: l.wall(), Ended: l.ended, MemberID: func() string {
+	in := schedule.Input{NowMs: l.wall(), Ended: l.ended, Lost: l.lost, Ran: l.ran, MemberID: func() string {
 		l.members++
 		return fmt.Sprintf("m%d-%d", l.term, l.members)
 	}}
@@ -272,15 +280,21 @@ func (l *leadership) input() schedule.Input {
 		for p := range l.s.broker.parts {
 			planned.Partitions = append(planned.Partitions, int32(p))
 		}
+		l.pace(&planned)
 		in.Jobs = append(in.Jobs, planned)
 	}
 	for _, b := range l.replica.state.Backends() {
+		if b.Decommissioning {
+			in.Decommissioning = append(in.Decommissioning, b.Id)
+		}
 		switch h := l.health[b.Id]; {
 		case b.Dropped || h != nil && h.dead(l.s.w.now):
 		case h == nil || !h.alive(l.s.w.now):
-			in.Backends = append(in.Backends, schedule.Backend{ID: b.Id, Slots: int(b.Slots), Unheard: true})
+			in.Backends = append(in.Backends, schedule.Backend{ID: b.Id, Slots: int(b.Slots), Unheard: true, Avoid: b.Decommissioning})
 		default:
-			in.Backends = append(in.Backends, schedule.Backend{ID: b.Id, Slots: h.slots})
+			in.Backends = append(in.Backends, schedule.Backend{
+				ID: b.Id, Slots: h.slots, Avoid: b.Decommissioning, SinceMs: h.came.Add(l.clock).UnixMilli(),
+			})
 		}
 	}
 	return in

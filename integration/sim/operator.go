@@ -18,6 +18,7 @@ const onAWhim = "on a whim"
 func (s *Sim) operate() {
 	for {
 		s.w.sleep(s.w.between(0, 20*time.Second))
+		s.recommission()
 		f := s.leader()
 		switch {
 		case f == nil, f.job().State != raftlogv1.JobState_JOB_STATE_PAUSED:
@@ -27,6 +28,32 @@ func (s *Sim) operate() {
 			s.statement((*leadership).resume)
 		}
 	}
+}
+
+// recommission has a backend work again that is decommissioned, or was.
+func (s *Sim) recommission() {
+	l := s.leader()
+	if l == nil {
+		return
+	}
+	for _, b := range l.replica.state.Backends() {
+		switch {
+		case b.Dropped:
+			s.statement(func(l *leadership) {
+				l.propose(&raftlogv1.Command{Body: &raftlogv1.Command_AddBackend{AddBackend: &raftlogv1.AddBackend{Host: b.Host, RpcPort: b.RpcPort}}})
+			})
+			return
+		case b.Decommissioning && s.w.chance(0.2):
+			s.statement(func(l *leadership) { l.decommission(b.Id, true) })
+			return
+		}
+	}
+}
+
+func (l *leadership) decommission(id uint64, cancel bool) {
+	l.propose(&raftlogv1.Command{Body: &raftlogv1.Command_DecommissionBackend{
+		DecommissionBackend: &raftlogv1.DecommissionBackend{BackendId: id, Cancel: cancel},
+	}})
 }
 
 // statement is what a person has the leader do. The leader may die of it.

@@ -31,6 +31,7 @@ type Config struct {
 	Linger       time.Duration // share_linger_ms
 	Records      int           // offsets to produce, at least
 	Transactions int           // of one record each, a tenth aborted, to begin with
+	Poison       int64         // an offset of partition 0 that ends whoever decodes it; below 0 for none
 
 	Weather   time.Duration // how long faults happen
 	Unsettled time.Duration // mean time between two of them
@@ -66,6 +67,7 @@ func randomConfig(seed uint64) Config {
 		Weather:      time.Duration(one(20, 40, 80)) * time.Second,
 		Unsettled:    time.Duration(one(0.5, 2, 8) * float64(time.Second)),
 		Network:      one(0, 0.01, 0.05, 0.2),
+		Poison:       -1,
 	}
 	for f := range faults {
 		if rng.Float64() < 0.3 {
@@ -73,7 +75,15 @@ func randomConfig(seed uint64) Config {
 		}
 	}
 	cfg.Classic = rng.IntN(4) == 0
+	if rng.IntN(8) == 0 {
+		cfg.Poison = rng.Int64N(20)
+	}
 	return cfg
+}
+
+// poisonous tells whether a record ends whoever decodes it.
+func (c *Config) poisonous(partition int32, offset int64) bool {
+	return partition == 0 && offset == c.Poison
 }
 
 // calmLimit is how long everything may take to settle once faults have

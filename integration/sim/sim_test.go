@@ -121,7 +121,7 @@ func TestReplay(t *testing.T) {
 func TestNothingToRepair(t *testing.T) {
 	each(*seed, min(*runs, 300), func(seed uint64) Config {
 		cfg := randomConfig(seed)
-		cfg.Deliveries = math.MaxInt16
+		cfg.Deliveries, cfg.Poison = math.MaxInt16, -1
 		cfg.Faults = slices.DeleteFunc(cfg.Faults, func(f Fault) bool { return f == Reject || f == SkipAhead })
 		return cfg
 	}, func(cfg Config, o Outcome) bool {
@@ -142,7 +142,7 @@ func TestTransactions(t *testing.T) {
 	for s := range uint64(5) {
 		o := Run(Config{
 			Seed: s, Partitions: 1, Backends: 1, Slots: 8, Tasks: 8, Lock: 6 * time.Second, Deliveries: 10, Window: 2000,
-			FetchRecords: rows, BatchRows: rows, Transactions: 3000, Weather: time.Second, Unsettled: time.Second,
+			FetchRecords: rows, BatchRows: rows, Transactions: 3000, Poison: -1, Weather: time.Second, Unsettled: time.Second,
 		}, false)
 		if o.Violation != "" {
 			t.Errorf("seed %d: %s", s, o.Violation)

@@ -22,6 +22,7 @@ const (
 	LostEntries     // of a frontend's log, in a crash
 	LostFiles       // that a backend had not synced, in a crash
 	RemovedFiles
+	Poisoned // backends, by a record
 	Installs // snapshots that a follower got from its leader
 	Leaders
 	Stale // steps of a leader while another had a later term
@@ -42,7 +43,7 @@ const (
 func (c Count) String() string {
 	return [...]string{
 		"requests lost", "answers lost", "messages late", "messages repeated", "requests cut off", "answers cut off",
-		"locks expired", "records given up at the delivery limit", "log entries lost in crashes", "files lost in crashes", "files removed", "snapshots installed",
+		"locks expired", "records given up at the delivery limit", "log entries lost in crashes", "files lost in crashes", "files removed", "deaths by a record", "snapshots installed",
 		"leaders", "steps of leaders that were none any more",
 		"txns committed", "conflicts", "txns refused", "txns told to wait", "records released", "pauses", "changes of mode", "groups pinned again",
 		"offsets void", "offsets expired", "records repaired",

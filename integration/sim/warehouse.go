@@ -82,8 +82,14 @@ func (p *pipe) Write(ctx context.Context, number uint64, _ string, parts []sourc
 		for _, r := range part.Records {
 			w.Counters.TotalRows++
 			at := offsets.Of(offsets.Range{First: r.Offset, Last: r.Offset})
+			_, poison := part.Poison[r.Offset]
+			if !poison && s.cfg.poisonous(part.Partition, r.Offset) {
+				s.check.stats.add(Poisoned)
+				p.b.crash(s.w.between(0, 5*time.Second))
+				s.w.live()
+			}
 			switch {
-			case isError(r.Offset):
+			case poison || isError(r.Offset):
 				w.Counters.ErrorRows++
 				bad[part.Partition] = bad[part.Partition].Union(at)
 				w.Samples = append(w.Samples, &frontendv1.ErrorSample{Partition: part.Partition, Offset: r.Offset})

@@ -68,6 +68,9 @@ func resumed(job *raftlogv1.Job, automatic bool, atMs int64, nextID func() uint6
 	job.State = raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE
 	job.ReasonCode, job.Reason, job.PausedMs = 0, "", 0
 	job.WindowRows, job.WindowErrors, job.ErrorsAfterResume = 0, 0, 0
+	if !automatic {
+		job.SuspectLosses = 0 // a person has seen to what ended readers
+	}
 	job.Tasks = eachTask(job.Tasks, func(t *raftlogv1.Task) {
 		t.BackendId, t.DrainingMs, t.Epoch = 0, 0, nextID()
 	})
