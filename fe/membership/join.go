@@ -22,14 +22,18 @@ import (
 var (
 	// ErrIncomplete refuses a frontend that does not say what it must.
 	ErrIncomplete = errors.New("a frontend joins with its id, host and ports")
+	// ErrNoMember refuses a frontend that has a log and is no member: it was
+	// dropped, or the cluster was restored without it, and what its log has need
+	// not be what the others have.
+	ErrNoMember = errors.New("the frontend is no member of the cluster")
 	// ErrOtherCluster refuses a frontend that belongs to another cluster.
 	ErrOtherCluster = errors.New("the frontend belongs to another cluster")
 )
 
 // Join makes a frontend a member, or renews what is known of it; asking again
-// changes nothing more. The error wraps ErrIncomplete, ErrOtherCluster,
-// cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or is one of
-// Propose's.
+// changes nothing more. The error wraps ErrIncomplete, ErrNoMember,
+// ErrOtherCluster, cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or
+// is one of Propose's.
 func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
 	for _, port := range []uint32{req.RaftPort, req.RpcPort, req.MysqlPort} {
 		if port == 0 || port > 1<<16-1 || req.FrontendId == "" || req.Host == "" {
@@ -39,12 +43,11 @@ func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest)
 	if err := m.Store.ReadIndex(ctx); err != nil {
 		return nil, err
 	}
-	var info *raftlogv1.Cluster
-	m.Store.View(func(st *state.State) { info = st.ClusterInfo() })
-	if id := info.GetClusterId(); req.ClusterId != "" && req.ClusterId != id {
-		return nil, fmt.Errorf("%w, %s, and this is %s: give it an empty data folder to join", ErrOtherCluster, req.ClusterId, cmp.Or(id, "none yet"))
+	info, err := m.admit(req)
+	if err != nil {
+		return nil, err
 	}
-	err := m.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{
+	err = m.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_RegisterFrontend{RegisterFrontend: &raftlogv1.RegisterFrontend{
 		Frontend: &raftlogv1.Frontend{Id: req.FrontendId, Host: req.Host, MysqlPort: req.MysqlPort, HttpPort: req.HttpPort, RpcPort: req.RpcPort,
 			RaftPort: req.RaftPort, Version: req.Version}}}})
 	if err == nil {
@@ -61,6 +64,24 @@ func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest)
 		return nil, err
 	}
 	return &frontendv1.JoinFrontendResponse{ClusterId: info.ClusterId, Warehouse: info.Warehouse, ClusterKey: key, ReadIndex: m.Store.AppliedIndex()}, nil
+}
+
+// admit refuses who has a log that is not this cluster's, as far as the state
+// itself does not.
+func (m *Members) admit(req *frontendv1.JoinFrontendRequest) (info *raftlogv1.Cluster, err error) {
+	known := req.ClusterId == ""
+	m.Store.View(func(st *state.State) {
+		info = st.ClusterInfo()
+		known = known || st.FrontendDropped(req.FrontendId) // which the state refuses
+		known = known || slices.ContainsFunc(st.Frontends(), func(f *raftlogv1.Frontend) bool { return f.Id == req.FrontendId })
+	})
+	switch id := info.GetClusterId(); {
+	case req.ClusterId != "" && req.ClusterId != id:
+		return nil, fmt.Errorf("%w, %s, and this is %s: give it an empty data folder to join", ErrOtherCluster, req.ClusterId, cmp.Or(id, "none yet"))
+	case !known:
+		return nil, fmt.Errorf("%w any more: give it an empty data folder to join", ErrNoMember)
+	}
+	return info, nil
 }
 
 const (

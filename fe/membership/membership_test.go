@@ -294,7 +294,7 @@ func TestMove(t *testing.T) {
 }
 
 // TestDrop: what is dropped is no member of Raft, and comes back only if it is
-// added, as what it is added.
+// added, as what it is added, and without its log.
 func TestDrop(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.join("fe2", "h2")
@@ -310,10 +310,14 @@ func TestDrop(t *testing.T) {
 			w.t.Errorf("dropped twice: %v", err)
 		}
 		w.must(w.leader().Add(w.t.Context(), observer, "h3", 9010))
-		_, err := w.leader().Join(w.t.Context(), request("fe3", "h3"))
-		w.must(err)
-		w.votes("(fe3)", "fe1", "fe2")
-		w.must(w.nodes["fe3"].Wait(w.t.Context(), func(st *state.State) bool { return len(st.Frontends()) == 3 }))
+		again := request("fe3", "h3")
+		again.ClusterId = "c1"
+		if _, err := w.leader().Join(w.t.Context(), again); !errors.Is(err, membership.ErrNoMember) {
+			w.t.Errorf("fe3 joins again with its log: %v", err)
+		}
+		w.nodes["fe3"].stop()
+		w.join("fe4", "h3")
+		w.votes("(fe4)", "fe1", "fe2")
 	})
 }
 

@@ -25,7 +25,7 @@ func (f *Frontend) JoinFrontend(ctx context.Context, req *frontendv1.JoinFronten
 		return resp, nil
 	case errors.Is(err, membership.ErrIncomplete):
 		return nil, status.Error(codes.InvalidArgument, err.Error())
-	case errors.Is(err, cluster.ErrFrontendDropped), errors.Is(err, membership.ErrOtherCluster):
+	case errors.Is(err, cluster.ErrFrontendDropped), errors.Is(err, membership.ErrNoMember), errors.Is(err, membership.ErrOtherCluster):
 		return nil, status.Error(codes.PermissionDenied, err.Error())
 	case errors.Is(err, cluster.ErrNotBootstrapped):
 		return nil, status.Error(codes.Unavailable, err.Error())

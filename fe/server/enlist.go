@@ -93,7 +93,7 @@ func (s *Server) enlist(ctx context.Context) error {
 		changed, dropped := s.store.Changed(), false
 		s.store.View(func(st *state.State) { dropped = st.FrontendDropped(s.identity.FrontendID) })
 		if dropped {
-			return fmt.Errorf(`%w: ALTER SYSTEM ADD FOLLOWER (or OBSERVER) "%s" lets it join again`, cluster.ErrFrontendDropped, hostPort(s.cfg.Host, portOf(s.cfg.Raft)))
+			return fmt.Errorf(`%w: after ALTER SYSTEM ADD FOLLOWER (or OBSERVER) "%s" it may join again, with an empty data folder`, cluster.ErrFrontendDropped, hostPort(s.cfg.Host, portOf(s.cfg.Raft)))
 		}
 		select {
 		case <-changed:

@@ -60,7 +60,7 @@ func (s *State) refuse(f *raftlogv1.Frontend) error {
 		case d.Id == f.Id && d.Host == "":
 			return fmt.Errorf("%w: another one took its place at %s; it may join anew with an empty data folder and an address of its own", ErrFrontendDropped, address(f))
 		case d.Id == f.Id, at(d.Host, d.RaftPort)(f):
-			return fmt.Errorf(`%w: ALTER SYSTEM ADD FOLLOWER (or OBSERVER) "%s" lets it join again`, ErrFrontendDropped, address(f))
+			return fmt.Errorf(`%w: after ALTER SYSTEM ADD FOLLOWER (or OBSERVER) "%s" it may join again, with an empty data folder`, ErrFrontendDropped, address(f))
 		}
 	}
 	return nil
@@ -85,17 +85,16 @@ func (s *State) AddFrontend(c *raftlogv1.AddFrontend, atMs int64) error {
 // have the role.
 func (s *State) DropFrontend(c *raftlogv1.DropFrontend) error {
 	here := func(f *raftlogv1.Frontend) bool { return at(c.GetHost(), c.GetRaftPort())(f) && Role(f) == c.GetRole() }
+	gone := &raftlogv1.Frontend{Host: c.GetHost(), RaftPort: c.GetRaftPort()}
 	if i := slices.IndexFunc(s.added, here); i >= 0 {
 		s.added = without(s.added, i)
-		return nil
+	} else if i := slices.IndexFunc(s.frontends, here); i >= 0 {
+		gone.Id = s.frontends[i].Id
+		s.frontends = without(s.frontends, i)
+	} else {
+		return fmt.Errorf("%w: %s", ErrNoFrontend, address(gone))
 	}
-	i := slices.IndexFunc(s.frontends, here)
-	if i < 0 {
-		return fmt.Errorf("%w: %s", ErrNoFrontend, address(&raftlogv1.Frontend{Host: c.GetHost(), RaftPort: c.GetRaftPort()}))
-	}
-	f := s.frontends[i]
-	s.dropped = append(slices.Clip(s.dropped), &raftlogv1.Frontend{Id: f.Id, Host: f.Host, RaftPort: f.RaftPort})
-	s.frontends = without(s.frontends, i)
+	s.dropped = append(slices.Clip(s.dropped), gone)
 	return nil
 }
 

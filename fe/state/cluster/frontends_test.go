@@ -93,7 +93,7 @@ func TestAddedFrontends(t *testing.T) {
 	m.drop("h3", 1, observer, cluster.ErrNoFrontend)
 	m.drop("h3", 1, follower, nil)
 	m.are("a h1:1 f 100", "b h2:1 o 500")
-	m.join("c", "h3", 1, nil) // dropped before it ever joined: it may come by itself
+	m.join("c", "h3", 1, cluster.ErrFrontendDropped)
 	m.add("h4", 0, follower, cluster.ErrIncomplete)
 	m.add("", 1, follower, cluster.ErrIncomplete)
 	m.add("h4", 1, 0, cluster.ErrIncomplete)
