@@ -57,6 +57,10 @@ func TestClientOnEachFrontend(t *testing.T) {
 	close(stop)
 	running.Wait()
 	for i, fe := range fes {
+		var jobs int // by a prepared statement, at the leader
+		if err := fe.DB().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.routine_load_jobs WHERE JOB_NAME <> ?", "it's").Scan(&jobs); err != nil || jobs != 0 {
+			t.Errorf("a prepared query of jobs at frontend %d: %d, %v", i, jobs, err)
+		}
 		shown := map[string]bool{}
 		for _, row := range query(t, fe.DB(), "SHOW DATABASES") {
 			shown[row["Database"]] = true
