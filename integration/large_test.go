@@ -26,7 +26,7 @@ func TestLargeMessages(t *testing.T) {
 	)
 	broker := testkafka.Start(t, testkafka.Set("message.max.bytes", strconv.Itoa(20<<20)), testkafka.Set("replica.fetch.max.bytes", strconv.Itoa(20<<20)), testkafka.Heap("1g"))
 	fe := cluster.Start(t, "fe", "--bootstrap")
-	be := cluster.Start(t, "be", "--fe", fe.Ready.RPC)
+	be := cluster.Start(t, "be", "--fe", fe.Ready.RPC, "--mem-limit", "1G")
 	l := prepare(t, fe.DB(), broker, options{partitions: 4, table: "(id BIGINT, body STRING)"})
 	client := l.client(kgo.ProducerBatchMaxBytes(20<<20), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MaxBufferedRecords(4))
 	body := strings.Repeat("x", size)

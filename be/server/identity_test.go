@@ -17,7 +17,7 @@ func TestIdentity(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := server.New(server.Config{DataDir: dir, Frontends: []string{"127.0.0.1:1"}})
+		_, err := server.New(server.Config{DataDir: dir, Frontends: []string{"127.0.0.1:1"}, MemoryLimit: "1G"})
 		if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("New on %q = %v, want an error that names the file", content, err)
 		}

@@ -28,6 +28,7 @@ import (
 	"shoal/be/dryrun"
 	"shoal/be/executor"
 	"shoal/be/feclient"
+	"shoal/be/memory"
 	"shoal/be/pipe"
 	"shoal/be/rpc"
 	"shoal/internal/engine"
@@ -43,9 +44,6 @@ const (
 	// sent is asked for that long.
 	drainLimit = 90 * time.Second
 	joinPause  = time.Second
-	// Memory of DuckDB: of all pipes together, and of one query.
-	pipeMemory  = 256 << 20
-	queryMemory = 1 << 30
 )
 
 // Config is what a backend needs.
@@ -55,6 +53,8 @@ type Config struct {
 	TLS       *nodetls.Credentials // nil for connections in clear
 	Token     nodetls.Token        // the cluster's, for frontends to let this backend in
 	Warehouse string               // URI, "" for whatever the cluster has
+	// MemoryLimit is what the process may take, as memory.Limit reads it.
+	MemoryLimit string
 	// CacheBytes bounds the copies of files of a warehouse on S3.
 	CacheBytes int64
 	// How frontends reach this backend.
@@ -77,6 +77,7 @@ type Server struct {
 	cfg      Config
 	lock     *flock.Flock // of the data folder
 	identity self
+	memory   int64 // bytes that the process may take
 	fe       *feclient.Client
 	service  rpc.Server
 	started  time.Time
@@ -86,6 +87,10 @@ type Server struct {
 // New takes the data folder, which Run gives back, and reads the backend's
 // identity. It starts nothing.
 func New(cfg Config) (*Server, error) {
+	limit, err := memory.Limit(cfg.MemoryLimit)
+	if err != nil {
+		return nil, fmt.Errorf("--mem-limit: %w", err)
+	}
 	fe, err := feclient.New(cfg.Frontends, cfg.TLS, cfg.Token)
 	if err != nil {
 		return nil, err
@@ -98,7 +103,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return &Server{cfg: cfg, lock: lock, identity: id, fe: fe, started: time.Now()}, nil
+	return &Server{cfg: cfg, lock: lock, identity: id, memory: limit, fe: fe, started: time.Now()}, nil
 }
 
 // Register offers the backend's gRPC service on r.
@@ -126,15 +131,16 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 	if err != nil {
 		return err
 	}
-	pipes, err := pipe.OpenEngine(context.WithoutCancel(ctx), pipe.EngineConfig{MemoryBytes: pipeMemory, Writers: s.cfg.Threads, SpillDir: pipeSpill})
+	pipes, err := pipe.OpenEngine(context.WithoutCancel(ctx), pipe.EngineConfig{MemoryBytes: memory.PipeBytes, Writers: s.cfg.Threads, SpillDir: pipeSpill})
 	if err != nil {
 		return err
 	}
-	queries := &querier{warehouse: wh, engine: engine.New(engine.Config{Threads: s.cfg.Threads, MemoryLimit: queryMemory, TempDir: querySpill})}
+	budget := memory.New(s.memory, memory.SetCollector)
+	queries := &querier{warehouse: wh, engine: engine.New(engine.Config{Threads: s.cfg.Threads, MemoryLimit: budget.QueryBytes(), TempDir: querySpill, Take: budget.Take})}
 	// Tasks outlive ctx while they drain.
 	exec := executor.New(context.WithoutCancel(ctx), executor.Config{
 		Slots: s.cfg.Slots, Logger: s.cfg.Logger,
-		Start: (&starter{server: s, warehouse: wh, pipes: pipes, gate: &gate{warehouse: wh}}).start,
+		Start: (&starter{server: s, warehouse: wh, pipes: pipes, memory: budget, gate: &gate{warehouse: wh}}).start,
 	})
 	s.service.Attach(&rpc.Backend{
 		ID: joined.BackendId, ClusterID: joined.ClusterId, Tasks: exec, Queries: queries, Probes: prober{}, Reads: previewer{s.cfg.Logger},

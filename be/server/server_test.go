@@ -63,7 +63,7 @@ func listen(t *testing.T) net.Listener {
 
 func newServer(t *testing.T, dataDir, frontend string) *server.Server {
 	t.Helper()
-	s, err := server.New(server.Config{
+	s, err := server.New(server.Config{MemoryLimit: "1G",
 		DataDir: dataDir, Frontends: []string{frontend}, Host: "127.0.0.1", RPCPort: 1, Slots: 1, Threads: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestSpill(t *testing.T) {
 func TestFolderIsUsedOnce(t *testing.T) {
 	dir, addr := t.TempDir(), newFrontend(t).addr
 	first := newServer(t, dir, addr)
-	if _, err := server.New(server.Config{DataDir: dir, Frontends: []string{addr}}); err == nil || !strings.Contains(err.Error(), "--data-dir") {
+	if _, err := server.New(server.Config{DataDir: dir, Frontends: []string{addr}, MemoryLimit: "1G"}); err == nil || !strings.Contains(err.Error(), "--data-dir") {
 		t.Errorf("New on a folder in use = %v, want what to do about it", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

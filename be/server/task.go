@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shoal/be/executor"
+	"shoal/be/memory"
 	"shoal/be/pipe"
 	"shoal/be/source"
 	"shoal/be/task"
@@ -15,8 +16,8 @@ import (
 	backendv1 "shoal/proto/backend/v1"
 )
 
-// recordMemory bounds the records that one task holds: 16 tasks of a backend
-// stay within what a small machine has.
+// recordMemory bounds the records that one task holds, where the memory of the
+// backend does not bound it to less.
 const recordMemory = 64 << 20
 
 // starter makes tasks out of their specs.
@@ -24,6 +25,7 @@ type starter struct {
 	server    *Server
 	warehouse *warehouse.Warehouse
 	pipes     *pipe.Engine
+	memory    *memory.Budget
 	gate      *gate
 }
 
@@ -41,7 +43,7 @@ func (st *starter) start(spec *backendv1.TaskSpec) (executor.Task, error) {
 	return &loading{
 		Task: task.New(task.Config{
 			Spec: spec, Source: reading.source, Writer: writing{writer, st.gate}, Committer: s.fe, Runtime: task.Real{}, Logger: s.cfg.Logger,
-			MaxBytes: recordMemory, AppliedIndex: s.applied.Load, Blame: blame, Hooks: task.Hooks{AfterCommit: s.cfg.AfterCommit},
+			MaxBytes: recordMemory, Memory: st.memory.Account(), AppliedIndex: s.applied.Load, Blame: blame, Hooks: task.Hooks{AfterCommit: s.cfg.AfterCommit},
 		}),
 		reading: reading, pipe: writer,
 	}, nil

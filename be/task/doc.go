@@ -16,6 +16,7 @@
 //     them files, are named by number: none is ever used twice.
 //   - What cannot be written is not fetched: while the Writer is not ready nothing
 //     is polled, so that an outage costs a delivery, and not one after the other.
+//     The same holds while there is no memory for more.
 //   - From the first acquire to the sending of CommitTxn a txn has half a lock,
 //     after that at most HoldLimit locks, because what it holds blocks the head
 //     of a partition for every task of the job.

@@ -44,14 +44,15 @@ const maxFetch = 50 << 20
 // It ends with the first fetch that finds the topic quiet once the txn is large
 // or the linger is over, or when a large txn holds some of every partition of a
 // share group, which then have no more to give. It ends at the latest when the
-// txn is full, at max_batch_interval, or when half of the time is used that
+// txn is full, when there is no memory for more, at max_batch_interval, or when half of the time is used that
 // there is before CommitTxn.
 func (t *Task) poll(ctx context.Context) *batch {
 	b := &batch{}
 	t.status.polling(t.cfg.AppliedIndex(), t.rt.Now())
 	wait := pollWait
 	for {
-		f, err := t.cfg.Source.Fetch(ctx, t.limits(b, wait))
+		limits := t.limits(b, wait)
+		f, err := t.cfg.Source.Fetch(ctx, limits)
 		t.acknowledged(f.Acked)
 		now := t.rt.Now()
 		if f.Lock > 0 {
@@ -59,8 +60,9 @@ func (t *Task) poll(ctx context.Context) *batch {
 		}
 		b.add(f, t.lock, now)
 		t.adapt(f, b)
+		t.brought(f, b, int64(limits.MaxBytes))
 		t.fetched(b, f, err)
-		if b.acquired.IsZero() || err != nil || ctx.Err() != nil || !t.gathersOn(b, f, now) {
+		if b.acquired.IsZero() || err != nil || ctx.Err() != nil || !t.gathersOn(b, f, now) || t.room(b) != nil {
 			return b
 		}
 		if wait = 0; !b.large() {
@@ -122,7 +124,7 @@ func (t *Task) maxBytes() int64 { return min(t.cfg.Spec.Load.MaxBatchSize, t.cfg
 func (t *Task) limits(b *batch, wait time.Duration) source.Limits {
 	return source.Limits{
 		MaxRecords: int32(min(max(1, t.rows-b.records), t.fetch)),
-		MaxBytes:   int32(min(max(1, t.maxBytes()-b.bytes), maxFetch)),
+		MaxBytes:   int32(t.ask(min(max(1, t.maxBytes()-b.bytes), maxFetch))),
 		MaxWait:    wait,
 	}
 }

@@ -70,7 +70,7 @@ type Hooks struct {
 	AfterCommit func(label string)
 }
 
-// Config is what a task needs. All fields but Hooks are required.
+// Config is what a task needs. All fields but Hooks and Memory are required.
 type Config struct {
 	Spec      *backendv1.TaskSpec
 	Source    Source
@@ -82,6 +82,8 @@ type Config struct {
 	// source brings in one fetch beyond it (one batch of the producer) comes
 	// on top.
 	MaxBytes int64
+	// Memory is asked before each fetch; nil where nothing has to be shared.
+	Memory Memory
 	// AppliedIndex is the leader's log index of the last heartbeat.
 	AppliedIndex func() uint64
 	// Blame says what an error of Source.Fetch is to the job: unspecified for
@@ -101,6 +103,7 @@ const (
 	// Pauses between attempts of the pipe and of CommitTxn.
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
+	memoryMost = 500 * time.Millisecond
 	// Pauses after a txn that was given up: each of them costs its records one
 	// of few deliveries (share-groups.md, trap 16).
 	backOffFirst = time.Second
@@ -137,6 +140,8 @@ type Task struct {
 	number uint64 // of the last txn
 	rows   int    // how many a txn may gather now
 	fetch  int    // how many a fetch asks for
+	want   int64  // how many bytes a fetch is to bring into memory
+	swell  int64  // how many there are for one that was asked for
 	trying error  // why the child's work did not succeed yet
 	poison poison // what must not be decoded
 }
@@ -156,6 +161,8 @@ func New(cfg Config) *Task {
 		rows:      int(cfg.Spec.Load.MaxBatchRows),
 		fetch:     firstFetch,
 		poison:    poisonOf(cfg.Spec),
+		want:      firstWant,
+		swell:     firstSwell,
 	}
 	if t.classic() {
 		t.lock, t.fetch = timeout(cfg.Spec.Load), mostFetch
@@ -198,6 +205,7 @@ func (t *Task) Run(ctx context.Context) error {
 	for t.ready(ctx) {
 		b := t.poll(ctx)
 		err := t.load(ctx, b)
+		t.letGo()
 		var ended *Ended
 		switch {
 		case err == nil && b.acquired.IsZero():
@@ -219,22 +227,34 @@ func (t *Task) Run(ctx context.Context) error {
 	return nil
 }
 
-// ready waits until something can be written: what is fetched in vain costs a
-// delivery. It tells whether to go on.
+// ready waits until something can be written, and there is memory for it: what is
+// fetched in vain costs a delivery. It tells whether to go on.
 func (t *Task) ready(ctx context.Context) bool {
 	for pause := retryFirst; ctx.Err() == nil && !t.finishes(); pause = min(2*pause, retryMost) {
-		err := t.cfg.Writer.Ready()
+		kind, err := t.obstacle()
 		if err == nil {
 			if pause > retryFirst {
-				t.status.recovered(backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE)
+				t.status.recovered(backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, backendv1.TroubleKind_TROUBLE_KIND_MEMORY)
 			}
 			return true
 		}
+		if kind == backendv1.TroubleKind_TROUBLE_KIND_MEMORY {
+			pause = min(pause, memoryMost) // whoever has it is going to give it back soon
+		}
 		t.status.phase(backendv1.TaskStatus_PHASE_BACKING_OFF)
-		t.trouble(backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, err)
+		t.trouble(kind, err)
 		t.rt.Wait(ctx, t.finishing, t.rt.Now().Add(pause))
 	}
+	t.letGo()
 	return false
+}
+
+// obstacle is why nothing should be fetched now.
+func (t *Task) obstacle() (backendv1.TroubleKind, error) {
+	if err := t.cfg.Writer.Ready(); err != nil {
+		return backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, err
+	}
+	return backendv1.TroubleKind_TROUBLE_KIND_MEMORY, t.room(&batch{})
 }
 
 // Status is what heartbeats tell of the task. Any goroutine may ask.

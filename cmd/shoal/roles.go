@@ -43,6 +43,7 @@ type settings struct {
 	frontends, join                        []string
 	slots                                  int
 	cacheMiB                               int64
+	memLimit                               string
 	trashExpire                            time.Duration
 	dieAfterCommits, dieAfterDeliveries    int
 	log                                    io.Writer // stderr if nil
@@ -74,6 +75,7 @@ func (s *settings) frontendFlags(cmd *cobra.Command) {
 func (s *settings) backendFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&s.slots, "slots", defaultSlots, "tasks that run at a time (Doris: max_routine_load_task_num_per_be)")
+	f.StringVar(&s.memLimit, "mem-limit", "60%", "`share` of the machine's memory (or of the control group's) that a backend may take, or bytes such as 4G")
 	f.Int64Var(&s.cacheMiB, "warehouse-cache-mib", 20<<10, "`MiB` of disk for copies of files of a warehouse on S3; one query must find room for all files that it reads")
 	f.IntVar(&s.dieAfterDeliveries, "die-after-deliveries", 0, "for tests: die when dead letters were produced for the n-th time, before the frontend hears it")
 	f.MarkHidden("die-after-deliveries")
@@ -346,7 +348,7 @@ func (p *process) openBackend() (err error) {
 		frontends = []string{net.JoinHostPort(p.host, strconv.Itoa(int(port(p.rpc))))}
 	}
 	config := beserver.Config{
-		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, TLS: p.tls, Token: p.token, Warehouse: p.warehouse, CacheBytes: p.cacheMiB << 20, Host: p.host, RPCPort: port(p.rpc),
+		DataDir: filepath.Join(p.dataDir, "be"), Frontends: frontends, TLS: p.tls, Token: p.token, Warehouse: p.warehouse, MemoryLimit: p.memLimit, CacheBytes: p.cacheMiB << 20, Host: p.host, RPCPort: port(p.rpc),
 		HTTPPort: port(p.http), Slots: p.slots, Threads: runtime.NumCPU(), Version: version, Logger: p.log,
 		AfterDelivery: dieAfter(p.dieAfterDeliveries),
 	}

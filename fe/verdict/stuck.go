@@ -67,6 +67,8 @@ func subject(kind backendv1.TroubleKind) string {
 		return "Commits are refused"
 	case backendv1.TroubleKind_TROUBLE_KIND_OUT_OF_RANGE, backendv1.TroubleKind_TROUBLE_KIND_UNREADABLE:
 		return "A partition stands still"
+	case backendv1.TroubleKind_TROUBLE_KIND_MEMORY:
+		return "A backend is short of memory"
 	}
 	return "Tasks fail"
 }

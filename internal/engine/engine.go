@@ -47,6 +47,9 @@ type Config struct {
 	// TempDir is this engine's alone: queries may spill to it, each to a folder
 	// of its own. Empty means nowhere.
 	TempDir string
+	// Take waits until a query may have its MemoryLimit, which release gives back. An
+	// error of it is the user's. Optional: without it queries never wait.
+	Take func(ctx context.Context) (release func(), err error)
 }
 
 // Engine runs queries within its Config.
@@ -132,6 +135,16 @@ func (e *Engine) Query(ctx context.Context, req Request, columns func([]ResultCo
 	zone, err := readZone(req.TimeZone)
 	if err != nil {
 		return err
+	}
+	if e.config.Take != nil {
+		release, err := e.config.Take(ctx)
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return cause
+		}
+		if err != nil {
+			return &Error{Kind: OutOfMemory, Msg: err.Error()}
+		}
+		defer release()
 	}
 	in, err := e.open(ctx, req, zone)
 	if cause := context.Cause(ctx); err != nil && cause != nil {

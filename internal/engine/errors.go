@@ -48,6 +48,8 @@ func classify(ctx context.Context, err error) error {
 	switch name, quoted := lastQuoted(duck.Msg); {
 	case kind == UnknownColumn && quoted:
 		msg = fmt.Sprintf("Unknown column '%s' in 'field list'", name)
+	case kind == OutOfMemory:
+		msg = "the query needs more memory than one may use here: " + msg
 	case kind == UnknownFunction:
 		_, rest, _ := strings.Cut(msg, unknownFunction)
 		name, _, _ := strings.Cut(rest, " ")

@@ -41,6 +41,8 @@ const (
 	// A batch of records is damaged, or of a codec that nobody knows, and was so
 	// each time it was read by a plain fetch. It needs a person too.
 	TroubleKind_TROUBLE_KIND_UNREADABLE TroubleKind = 8
+	// The backend's memory limit is reached: the task polls when there is room.
+	TroubleKind_TROUBLE_KIND_MEMORY TroubleKind = 9
 )
 
 // Enum value maps for TroubleKind.
@@ -55,6 +57,7 @@ var (
 		6: "TROUBLE_KIND_INTERNAL",
 		7: "TROUBLE_KIND_OUT_OF_RANGE",
 		8: "TROUBLE_KIND_UNREADABLE",
+		9: "TROUBLE_KIND_MEMORY",
 	}
 	TroubleKind_value = map[string]int32{
 		"TROUBLE_KIND_UNSPECIFIED":   0,
@@ -66,6 +69,7 @@ var (
 		"TROUBLE_KIND_INTERNAL":      6,
 		"TROUBLE_KIND_OUT_OF_RANGE":  7,
 		"TROUBLE_KIND_UNREADABLE":    8,
+		"TROUBLE_KIND_MEMORY":        9,
 	}
 )
 
@@ -3059,7 +3063,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\acolumns\x18\x01 \x03(\v2\x1e.shoal.backend.v1.ResultColumnR\acolumns\"2\n" +
 	"\bRowBatch\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04rows\x18\x02 \x01(\rR\x04rows*\x8c\x02\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows*\xa5\x02\n" +
 	"\vTroubleKind\x12\x1c\n" +
 	"\x18TROUBLE_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13TROUBLE_KIND_BROKER\x10\x01\x12\x1e\n" +
@@ -3069,7 +3073,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\x14TROUBLE_KIND_REFUSED\x10\x05\x12\x19\n" +
 	"\x15TROUBLE_KIND_INTERNAL\x10\x06\x12\x1d\n" +
 	"\x19TROUBLE_KIND_OUT_OF_RANGE\x10\a\x12\x1b\n" +
-	"\x17TROUBLE_KIND_UNREADABLE\x10\b2\xa6\x06\n" +
+	"\x17TROUBLE_KIND_UNREADABLE\x10\b\x12\x17\n" +
+	"\x13TROUBLE_KIND_MEMORY\x10\t2\xa6\x06\n" +
 	"\x0eBackendService\x12T\n" +
 	"\tHeartbeat\x12\".shoal.backend.v1.HeartbeatRequest\x1a#.shoal.backend.v1.HeartbeatResponse\x12W\n" +
 	"\n" +
