@@ -7,9 +7,9 @@ SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # What test and test-all look at: make test PKG=./fe/...
 PKG ?= ./...
-# How many universes of the simulation test-all plays: without the race detector, which has nothing to find where one
-# goroutine runs at a time, and keeps memory of each.
-SEEDS ?= 30000
+# How many universes of the simulation sim and test-all play: without the race detector, which has nothing to find where
+# one goroutine runs at a time, and keeps memory of each.
+SEEDS ?= 100000
 # How long each fuzz target runs.
 FUZZTIME ?= 30s
 # How long chaos goes on, and the seed of its first two minutes.
@@ -51,12 +51,16 @@ test-all: toolchain ## the same tests with more seeds, then every fuzz target; i
 	@mkdir -p docs
 	$(deps); { echo "make test-all, $(VERSION), $$(date -u +%F), $$(go version), $$(nproc) cores"; \
 	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
-	  go test -count=1 -timeout 4h -run TestSeeds -v ./integration/sim -runs=$(SEEDS); \
+	  $(MAKE) --no-print-directory sim; \
 	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep --line-buffered -v 'no test files' | tee docs/test-all.txt
 
 .PHONY: chaos
 chaos: build ## three frontends, backends and brokers that fail for MINUTES while records come; make test has two minutes of it
 	$(deps); SHOAL_BINARY=$(CURDIR)/bin/shoal go test -count=1 -timeout 0 -run TestChaos -v ./integration/chaos -minutes=$(MINUTES) -seed=$(SEED)
+
+.PHONY: sim
+sim: toolchain ## SEEDS universes of the simulated cluster (100000); one that fails is made smaller, with the command that plays it
+	go test -count=1 -timeout 4h -run TestSeeds -v ./integration/sim -runs=$(SEEDS)
 
 .PHONY: bench
 bench: build ## rows per second of the whole path beside its two limits, into docs/benchmarks.md; ROWS a topic, ROUNDS times

@@ -141,7 +141,9 @@ func (n *Node) append(data []byte) uint64 {
 
 // Compact has a snapshot of the state at Applied replace the log up to there.
 func (n *Node) Compact(snapshot []byte) {
-	n.disk.replace(n.applied, n.disk.termAt(n.applied), snapshot)
+	if n.applied > n.disk.index {
+		n.disk.replace(n.applied, n.disk.termAt(n.applied), snapshot)
+	}
 }
 
 // Transfer has the follower that is the furthest lead instead.
