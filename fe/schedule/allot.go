@@ -127,7 +127,8 @@ func (p *planner) takeTurns(drafts []*draft, demands []int, slots int) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(turns[a].class, turns[b].class), cmp.Compare(turns[a].since, turns[b].since))
+		return cmp.Or(cmp.Compare(turns[a].class, turns[b].class), cmp.Compare(p.avoided(drafts[a].kept), p.avoided(drafts[b].kept)),
+			cmp.Compare(turns[a].since, turns[b].since))
 	})
 	for i, which := range order {
 		if demands[which] = 0; i < slots {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"slices"
 
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
@@ -51,9 +52,9 @@ func (p *planner) room(drafts []*draft) (room int) {
 	return room
 }
 
-// level has a few tasks drain that move from the backend with the fewest free
-// slots to the one with the most, while these differ by two or more. The next
-// few, and the next of a job, follow once these have moved.
+// level has a few tasks drain that move from backends that are fuller than others
+// would be with one task more. The next few, and the next of a job, follow once
+// these have moved.
 func (p *planner) level(drafts []*draft) {
 	for _, d := range drafts {
 		if d.returning() > 0 {
@@ -62,46 +63,69 @@ func (p *planner) level(drafts []*draft) {
 	}
 	moved := make(map[*draft]bool)
 	for range p.in.Backends {
-		from, to := p.extremes()
-		if from == nil || to == nil || p.free[to.ID]-p.free[from.ID] < 2 {
+		m := p.nextMove(drafts)
+		if m.job == nil || moved[m.job] {
 			return
 		}
-		best, task := p.movable(drafts, from.ID, to.ID)
-		if best == nil || moved[best] {
-			return
-		}
-		moved[best] = true
-		best.drain(task)
-		best.on[from.ID]--
-		best.on[to.ID]++
-		p.free[from.ID]++
-		p.free[to.ID]--
+		moved[m.job] = true
+		m.job.drain(m.task)
+		m.job.on[m.from.ID]--
+		m.job.on[m.to.ID]++
+		p.free[m.from.ID]++
+		p.free[m.to.ID]--
 	}
 }
 
-// extremes are the usable backends with the fewest free slots, and with the most
-// of those that have been there for a while.
-func (p *planner) extremes() (fewest, most *Backend) {
+// A move is a task that may go from one backend to another.
+type move struct {
+	from, to *Backend
+	job      *draft
+	task     *raftlogv1.Task
+}
+
+// nextMove is the next move that levels, from the fullest backend to the emptiest
+// if there is one; without a job if there is none.
+func (p *planner) nextMove(drafts []*draft) move {
+	var usable []*Backend
 	for i := range p.in.Backends {
-		b := &p.in.Backends[i]
-		if !b.usable() {
-			continue
-		}
-		if fewest == nil || p.free[b.ID] < p.free[fewest.ID] {
-			fewest = b
-		}
-		if !p.within(b.SinceMs, steadyMs) && (most == nil || p.free[b.ID] > p.free[most.ID]) {
-			most = b
+		if b := &p.in.Backends[i]; b.usable() && b.Slots > 0 {
+			usable = append(usable, b)
 		}
 	}
-	return fewest, most
+	slices.SortStableFunc(usable, p.fuller)
+	for i, from := range usable {
+		for j := len(usable) - 1; j > i && p.levels(from, usable[j]); j-- {
+			if p.within(usable[j].SinceMs, steadyMs) {
+				continue
+			}
+			if job, task := p.movable(drafts, from.ID, usable[j].ID); job != nil {
+				return move{from, usable[j], job, task}
+			}
+		}
+	}
+	return move{}
+}
+
+// used is how many tasks a backend has.
+func (p *planner) used(b *Backend) int { return b.Slots - p.free[b.ID] }
+
+// fuller sorts the backend first that would be fuller with one task more, as a part
+// of its slots.
+func (p *planner) fuller(a, b *Backend) int {
+	return cmp.Compare((p.used(b)+1)*a.Slots, (p.used(a)+1)*b.Slots)
+}
+
+// levels tells whether a task that moves leaves its backend at least as full as it
+// makes the other.
+func (p *planner) levels(from, to *Backend) bool {
+	return p.used(from)*to.Slots > (p.used(to)+1)*from.Slots
 }
 
 // movable is a task to level by: of the job of which the one backend has most
 // more than the other, and of these of the one with the most tasks.
 func (p *planner) movable(drafts []*draft, from, to uint64) (best *draft, which *raftlogv1.Task) {
 	for _, d := range drafts {
-		if d.waits || !d.mayDrain() || d.on[from] <= d.on[to] {
+		if d.waits || !d.mayDrain() || d.on[from] == 0 {
 			continue
 		}
 		if best != nil && cmp.Or(cmp.Compare(d.on[from]-d.on[to], best.on[from]-best.on[to]), cmp.Compare(d.has(), best.has())) <= 0 {

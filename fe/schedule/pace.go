@@ -71,15 +71,6 @@ type pace struct {
 // NewPacer is a pacer that has seen nothing.
 func NewPacer() *Pacer { return &Pacer{jobs: make(map[uint64]*pace)} }
 
-// Retain forgets the jobs that keep does not name.
-func (p *Pacer) Retain(keep func(jobID uint64) bool) {
-	for id := range p.jobs {
-		if !keep(id) {
-			delete(p.jobs, id)
-		}
-	}
-}
-
 // Pace takes note of a job as it is now, and sets its Wanted and Idle. A job that
 // does not run is forgotten.
 func (p *Pacer) Pace(nowMs int64, job *Job, w Work) {

@@ -24,7 +24,7 @@ func (p *planner) trim(drafts []*draft) {
 			p.shrink(d, surplus)
 		}
 		if over := len(d.kept) - d.allotted; over > 0 {
-			p.shrink(d, min(over, p.avoided(d)))
+			p.shrink(d, min(over, p.avoided(d.kept)))
 		}
 	}
 	p.makeRoom(drafts)
@@ -41,9 +41,9 @@ func (p *planner) cut(d *draft, n int) {
 	}
 }
 
-// avoided is how many of a job's tasks are on backends that are to be avoided.
-func (p *planner) avoided(d *draft) (n int) {
-	for _, task := range d.kept {
+// avoided is how many of tasks are on backends that are to be avoided.
+func (p *planner) avoided(tasks []*raftlogv1.Task) (n int) {
+	for _, task := range tasks {
 		if p.backends[task.BackendId].Avoid {
 			n++
 		}
@@ -52,12 +52,13 @@ func (p *planner) avoided(d *draft) (n int) {
 }
 
 // makeRoom has tasks drain of jobs that have more than their share, as many as
-// others cannot place for lack of slots, or backends have too many.
+// there are tasks that find no slot, and on backends more tasks than slots.
 func (p *planner) makeRoom(drafts []*draft) {
 	lacking := 0
 	for _, d := range drafts {
-		lacking += max(0, d.allotted-d.has())
-		lacking -= d.frees()
+		draining := len(d.draining) - p.avoided(d.draining)
+		lacking += max(0, d.allotted-len(d.kept)+p.avoided(d.kept)-draining)
+		lacking -= max(0, draining-d.returning())
 	}
 	for _, b := range p.in.Backends {
 		if b.usable() {
@@ -74,11 +75,6 @@ func (p *planner) makeRoom(drafts []*draft) {
 		}
 		lacking -= p.shrink(d, min(over, lacking))
 	}
-}
-
-// frees is how many slots a job's draining tasks will leave to others.
-func (d *draft) frees() int {
-	return len(d.draining) - d.returning()
 }
 
 // returning is how many draining tasks only move.
@@ -156,18 +152,21 @@ func (p *planner) placeOne(d *draft) bool {
 	return true
 }
 
-// roomiest is the backend with a free slot that has the fewest of the job's
-// tasks, of those the one with the most free slots, 0 if there is none; the
-// lowest id among equals.
-func (p *planner) roomiest(d *draft) (best uint64) {
+// roomiest is the emptiest backend with a free slot, of those the one with the
+// fewest of the job's tasks, 0 if there is none; the lowest id among equals.
+func (p *planner) roomiest(d *draft) uint64 {
+	var best *Backend
 	for i := range p.in.Backends {
 		b := &p.in.Backends[i]
 		if !b.usable() || p.free[b.ID] <= 0 {
 			continue
 		}
-		if best == 0 || cmp.Or(cmp.Compare(d.on[b.ID], d.on[best]), cmp.Compare(p.free[best], p.free[b.ID]), cmp.Compare(b.ID, best)) < 0 {
-			best = b.ID
+		if best == nil || cmp.Or(p.fuller(best, b), cmp.Compare(d.on[b.ID], d.on[best.ID]), cmp.Compare(b.ID, best.ID)) < 0 {
+			best = b
 		}
 	}
-	return best
+	if best == nil {
+		return 0
+	}
+	return best.ID
 }

@@ -34,6 +34,8 @@ func TestMakeRepairs(t *testing.T) {
 		{"ended", []schedule.Job{repairs(1, 1, 1)}, live(1, 1), map[schedule.Ref]bool{{TaskID: 190, Epoch: 1}: true}, "-190"},
 		{"its backend is lost, and it was not seen to run", []schedule.Job{repairs(1, 2, 1)}, live(1, 1), nil, "190@b1"},
 		{"a new leader waits for word", []schedule.Job{repairs(1, 1, 1)}, []schedule.Backend{{ID: 1, Unheard: true}}, nil, ""},
+		{"its backend is to be avoided", []schedule.Job{repairs(1, 1, 2)}, []schedule.Backend{{ID: 1, Slots: 1, Avoid: true}, {ID: 2, Slots: 1}}, nil, "~190"},
+		{"not on one that is to be avoided", []schedule.Job{repairs(1, 0, 2)}, []schedule.Backend{{ID: 1, Slots: 1, Avoid: true}, {ID: 2, Slots: 1}}, nil, "190@b2"},
 		{"drained", []schedule.Job{repairs(1, 1)}, live(0, 1), nil, "190@-"},
 		{"the topic was created again", []schedule.Job{replaced}, live(1, 1), nil, "-190"},
 	}

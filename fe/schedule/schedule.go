@@ -17,8 +17,8 @@
 // they want as many; and if there are more jobs than slots, they take turns
 // (allot.go).
 //
-// Where. Tasks are spread over backends: each goes where its job has the fewest,
-// and then to most free slots. Backends to avoid get none, and theirs move as soon
+// Where. Tasks are spread over backends: each goes where the smallest part of the
+// slots is taken, and among equals where its job has the fewest. Backends to avoid get none, and theirs move as soon
 // as others have room; few at a time move to level what joined backends leave
 // uneven (move.go). A task whose backend is gone moves at once.
 //
