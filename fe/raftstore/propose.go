@@ -20,7 +20,14 @@ var (
 	ErrFateUnknown = errors.New("leadership was lost before the outcome was known")
 	// ErrClosed says that the Store is closed, so nothing was done.
 	ErrClosed = errors.New("the frontend is shutting down")
+	// ErrTooLarge says in a Result that a command was not carried out and never
+	// will be.
+	ErrTooLarge = errors.New("the change is too large for the replicated log")
 )
+
+// maxCommand bounds a command. raft-wal writes entries of any size, and takes those
+// of more than 64 MiB for damage when it reads them.
+const maxCommand = 16 << 20
 
 // A NotLeaderError says that this frontend does not lead, so nothing was done.
 // Who leads is empty while nobody is known to.
@@ -51,6 +58,9 @@ func (s *Store) Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Resu
 	data, err := proto.Marshal(cmd)
 	if err != nil {
 		return state.Result{}, fmt.Errorf("encode command: %w", err)
+	}
+	if len(data) > maxCommand {
+		return state.Result{Err: fmt.Errorf("%w: it has %d MiB, and at most %d are taken", ErrTooLarge, len(data)>>20, maxCommand>>20)}, nil
 	}
 	var result state.Result
 	err = s.await(ctx, func() error {

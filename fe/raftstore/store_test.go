@@ -355,3 +355,25 @@ func TestWatch(t *testing.T) {
 		t.Errorf("Propose after Close = %v, want ErrClosed", err)
 	}
 }
+
+// An entry that the log could write and not read again would end every frontend
+// that has it: what is too large is refused before.
+func TestTooLargeACommand(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	propose(t, s, bootstrap())
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	result, err := s.Propose(ctx, createDatabase(strings.Repeat("x", 65<<20)))
+	if err != nil || !errors.Is(result.Err, raftstore.ErrTooLarge) {
+		t.Errorf("Propose of 65 MiB: %.100v, %.100v; want that it is refused", result.Err, err)
+	}
+	propose(t, s, createDatabase("after"))
+	closeStore(t, s)
+
+	s = open(t, dir)
+	defer closeStore(t, s)
+	if got, want := databases(t, s), "after"; got != want {
+		t.Errorf("databases after a restart = %.100q, want %q", got, want)
+	}
+}

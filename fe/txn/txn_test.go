@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -65,10 +66,13 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(*frontendv1.CommitTxnRequest){
-		"no job":              func(r *frontendv1.CommitTxnRequest) { r.JobId = 0 },
-		"no epoch":            func(r *frontendv1.CommitTxnRequest) { r.Epoch = 0 },
-		"no number":           func(r *frontendv1.CommitTxnRequest) { r.Number = 0 },
-		"no digest":           func(r *frontendv1.CommitTxnRequest) { r.Digest = nil },
+		"no job":    func(r *frontendv1.CommitTxnRequest) { r.JobId = 0 },
+		"no epoch":  func(r *frontendv1.CommitTxnRequest) { r.Epoch = 0 },
+		"no number": func(r *frontendv1.CommitTxnRequest) { r.Number = 0 },
+		"no digest": func(r *frontendv1.CommitTxnRequest) { r.Digest = nil },
+		"too large": func(r *frontendv1.CommitTxnRequest) {
+			r.Samples = []*frontendv1.ErrorSample{{Raw: strings.Repeat("x", 9<<20)}}
+		},
 		"no label":            func(r *frontendv1.CommitTxnRequest) { r.Label = "" },
 		"negative counter":    func(r *frontendv1.CommitTxnRequest) { r.Counters.ReceivedBytes = -1 },
 		"wrong sum":           func(r *frontendv1.CommitTxnRequest) { r.Counters.TotalRows = 11 },

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"shoal/fe/state/ledger"
 	"shoal/internal/rowsetname"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -19,6 +21,9 @@ var ErrMalformed = errors.New("malformed CommitTxn")
 // its txn and table, that files, counters and offsets agree, and that its
 // offsets are in order. The error is ErrMalformed and says what is wrong.
 func Validate(req *frontendv1.CommitTxnRequest) error {
+	if size := proto.Size(req); size > maxRequest {
+		return fmt.Errorf("%w %.200s: it has %d MiB, and at most %d fit into the log", ErrMalformed, req.GetLabel(), size>>20, maxRequest>>20)
+	}
 	for _, check := range []func(*frontendv1.CommitTxnRequest) error{validateNames, validateCounters, validateFiles, validatePartitions, validateRecords} {
 		if err := check(req); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrMalformed, req.GetLabel(), err)
@@ -26,6 +31,10 @@ func Validate(req *frontendv1.CommitTxnRequest) error {
 	}
 	return nil
 }
+
+// maxRequest bounds a request: an entry of the log must have room for it beside
+// the others of its group.
+const maxRequest = 8 << 20
 
 func validateNames(req *frontendv1.CommitTxnRequest) error {
 	switch {
