@@ -71,6 +71,10 @@ bench: build ## rows per second of the whole path beside its two limits, into do
 recovery: build ## how soon the partitions of a lost backend are served again, beside a plain share consumer; 7 minutes
 	$(deps); SHOAL_BINARY=$(CURDIR)/bin/shoal go test -run '^$$' -bench . -benchtime 1x -timeout 1h ./integration/recovery
 
+.PHONY: memory
+memory: build ## what a backend takes of the machine at several --mem-limit, with large records, many tasks and queries at once
+	$(deps); SHOAL_BINARY=$(CURDIR)/bin/shoal go test -run '^$$' -bench . -benchtime 1x -timeout 1h ./integration/memory
+
 .PHONY: fuzz
 fuzz: toolchain ## each fuzz target for FUZZTIME (30s)
 	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file target; do \
