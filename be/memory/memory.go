@@ -70,7 +70,7 @@ func (b *Budget) Take(ctx context.Context) (release func(), err error) {
 	defer b.mu.Unlock()
 	b.waiting++
 	defer func() { b.waiting-- }()
-	for b.used+bytes > b.total || b.queries+bytes > b.total/2 {
+	for b.used+bytes > b.total || b.crowded() {
 		given := b.given
 		b.mu.Unlock()
 		select {
@@ -92,6 +92,10 @@ func (b *Budget) Take(ctx context.Context) (release func(), err error) {
 		b.lend(-bytes)
 	}), nil
 }
+
+// crowded tells whether queries wait for the end of others, whatever tasks hold. The
+// lock is held.
+func (b *Budget) crowded() bool { return b.queries+b.QueryBytes() > b.total/2 }
 
 // lend gives queries bytes, or takes them back. The lock is held.
 func (b *Budget) lend(bytes int64) {
@@ -126,15 +130,15 @@ type Account struct {
 // Account opens an empty one.
 func (b *Budget) Account() *Account { return &Account{budget: b} }
 
-// Try raises what is held to bytes if there is room for it and no query waits, or if
-// nobody holds anything: then waiting would not help. The
-// error says for people why it does not.
+// Try raises what is held to bytes if there is room for it and no query waits for
+// that, or if nobody holds anything: then waiting would not help. The error says
+// for people why it does not.
 func (a *Account) Try(bytes int64) error {
 	b := a.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	more := bytes - a.held
-	if more > 0 && (b.waiting > 0 || b.used+more > b.total) && b.used > 0 {
+	if more > 0 && (b.waiting > 0 && !b.crowded() || b.used+more > b.total) && b.used > 0 {
 		return fmt.Errorf("the backend's memory is taken: of %d MiB that it divides, queries have %d and loads %d; it polls again when some is given back",
 			b.total>>20, b.queries>>20, (b.used-b.queries)>>20)
 	}

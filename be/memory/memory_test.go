@@ -112,6 +112,37 @@ func TestQueryBeforeTasks(t *testing.T) {
 	})
 }
 
+// TestTasksBesideQueries: queries that wait for each other keep no task from its
+// turn, however many there are.
+func TestTasksBesideQueries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := newBudget()
+		var release []func()
+		for range 2 { // their half of the budget
+			r, err := b.Take(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			release = append(release, r)
+		}
+		third := make(chan func())
+		go func() {
+			r, err := b.Take(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			third <- r
+		}()
+		synctest.Wait()
+		if err := b.Account().Try(100 * mib); err != nil {
+			t.Errorf("a task, while a query waits for the end of another: %v", err)
+		}
+		release[0]()
+		release[1]()
+		(<-third)()
+	})
+}
+
 func TestLimit(t *testing.T) {
 	for text, want := range map[string]int64{"2G": 2 << 30, "600M": 600 * mib, "1048576K": 1 << 30, "1073741824": 1 << 30} {
 		if got, err := memory.Limit(text); got != want || err != nil {
