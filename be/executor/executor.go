@@ -97,9 +97,8 @@ type Executor struct {
 	base  context.Context
 	tasks sync.WaitGroup
 
-	heard chan struct{} // a valid heartbeat came; holds one
-
 	mu          sync.Mutex
+	heard       time.Time            // of the leader, by a valid heartbeat
 	leader      backendv1.Leadership // highest (incarnation, term) seen
 	runs        map[taskRef]*run
 	latestEpoch map[uint64]uint64 // by task, of those in runs
@@ -109,26 +108,44 @@ type Executor struct {
 // New returns an executor without tasks. Tasks inherit base's values and are
 // cancelled when it ends.
 func New(base context.Context, cfg Config) *Executor {
-	return &Executor{cfg: cfg, base: base, heard: make(chan struct{}, 1), runs: map[taskRef]*run{}, latestEpoch: map[uint64]uint64{}}
+	return &Executor{cfg: cfg, base: base, heard: time.Now(), runs: map[taskRef]*run{}, latestEpoch: map[uint64]uint64{}}
 }
 
 // Watch cancels all tasks whenever no valid heartbeat came for Grace. It
 // returns when ctx ends.
 func (e *Executor) Watch(ctx context.Context) {
-	silence := time.NewTimer(Grace)
-	defer silence.Stop()
+	alarm := time.NewTimer(Grace)
+	defer alarm.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-e.heard:
-		case <-silence.C:
-			if n := e.cancelAll(); n > 0 {
-				e.cfg.Logger.Warn("no frontend was heard of: tasks are cancelled", "tasks", n, "silence", Grace)
-			}
+		case <-alarm.C:
+			alarm.Reset(e.endSilence())
 		}
-		silence.Reset(Grace)
 	}
+}
+
+// endSilence cancels all tasks if it is silent for too long, and says when to look
+// again.
+func (e *Executor) endSilence() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.endSilenceLocked() {
+		return Grace
+	}
+	return Grace - time.Since(e.heard)
+}
+
+func (e *Executor) endSilenceLocked() bool {
+	silence := time.Since(e.heard)
+	if silence < Grace {
+		return false
+	}
+	if n := e.cancelAllLocked(); n > 0 {
+		e.cfg.Logger.Warn("no frontend was heard of: tasks are cancelled", "tasks", n, "silence", silence)
+	}
+	return true
 }
 
 // drainAll has all tasks finish, and takes none any more.
@@ -141,10 +158,15 @@ func (e *Executor) drainAll() {
 	}
 }
 
-// cancelAll cancels what runs and says how many that were.
-func (e *Executor) cancelAll() int {
+// cancelAll cancels what runs.
+func (e *Executor) cancelAll() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.cancelAllLocked()
+}
+
+// cancelAllLocked says how many it cancelled.
+func (e *Executor) cancelAllLocked() int {
 	n := 0
 	for _, r := range e.runs {
 		if !r.done {
@@ -278,10 +300,10 @@ func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.Tas
 	if err := e.followLocked(leader); err != nil {
 		return nil, nil, err
 	}
-	select {
-	case e.heard <- struct{}{}:
-	default:
-	}
+	// A process that wakes up may find this before its own alarm, and it may be of
+	// the time before.
+	e.endSilenceLocked()
+	e.heard = time.Now()
 	wanted := make(map[taskRef]bool, len(want))
 	for _, w := range want {
 		ref := taskRef{w.TaskId, w.Epoch}

@@ -235,6 +235,32 @@ func TestSilenceCancelsAllTasks(t *testing.T) {
 	})
 }
 
+// A process that was frozen may find heartbeats of before when it wakes up, ahead
+// of its own alarm. The leader has given its work to others by then.
+func TestWakingUpCancelsAllTasks(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		want := []*backendv1.TaskRef{ref(7, 1)}
+		b.Heartbeat(term(1), want)
+		b.Submit(term(1), spec(7, 1))
+		time.Sleep(executor.Grace) // nothing of this process ran, Watch neither
+		b.Heartbeat(term(1), want)
+		synctest.Wait()
+		if !b.tasks[0].cancelled {
+			t.Error("the task goes on after a silence")
+		}
+		if statuses, _, _ := b.Heartbeat(term(1), want); len(statuses) != 1 || !statuses[0].Ended {
+			t.Errorf("statuses = %v, want the ended task, which needs a new epoch", statuses)
+		}
+		b.Submit(term(1), spec(7, 2))
+		time.Sleep(executor.Grace - time.Millisecond)
+		b.Heartbeat(term(1), []*backendv1.TaskRef{ref(7, 2)})
+		synctest.Wait()
+		if b.tasks[1].cancelled {
+			t.Error("the task ended though heartbeats came")
+		}
+	})
+}
+
 func TestDrainTakesNoMore(t *testing.T) {
 	run(t, func(t *testing.T, b *bench) {
 		b.Submit(term(1), spec(7, 1))
