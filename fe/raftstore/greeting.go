@@ -20,9 +20,11 @@ import (
 // that one's log, and its votes are not that one's.
 //
 // With certificates, both ends prove before that they are nodes of one cluster.
+// The cluster's token follows the greeting.
 type greeting struct {
 	id     string
 	tls    *nodetls.Credentials // nil for connections in clear, over loopback
+	token  nodetls.Token
 	logger *slog.Logger
 }
 
@@ -63,7 +65,8 @@ func (g *greeting) expect(ctx context.Context, c net.Conn, id, target string) (n
 	if string(name) != id {
 		return nil, fmt.Errorf("frontend %q answers at %s, and not %s", name, target, id)
 	}
-	return conn, nil
+	_, err = g.token.WriteTo(conn)
+	return conn, err
 }
 
 // greet is the listener's part.
@@ -77,15 +80,26 @@ func (g *greeting) greet(c net.Conn) (net.Conn, error) {
 			return nil, err // logged there
 		}
 		if !nodetls.ByNode(info) {
-			g.logger.Warn("a connection to raft is refused: it has an operator's certificate", "remote", c.RemoteAddr().String())
-			return nil, errors.New("not a node's certificate")
+			return nil, g.refuse(c, "it has an operator's certificate")
 		}
 		c = secured
 	}
 	if _, err := c.Write(append([]byte{byte(len(g.id))}, g.id...)); err != nil {
 		return nil, err
 	}
+	switch admitted, err := g.token.AdmitsFrom(c); {
+	case err != nil:
+		return nil, err // as of who meant somebody else
+	case !admitted:
+		return nil, g.refuse(c, "its cluster token is another, or none")
+	}
 	return c, c.SetDeadline(time.Time{})
+}
+
+// refuse says why a frontend hears no more of this one: only the log can.
+func (g *greeting) refuse(c net.Conn, reason string) error {
+	g.logger.Warn("a connection to raft is refused", "reason", reason, "remote", c.RemoteAddr().String())
+	return errors.New(reason)
 }
 
 // A greeted connection is greeted when raft first reads it, which it does in a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -241,8 +242,9 @@ func TestLostLog(t *testing.T) {
 	closeStore(t, s)
 }
 
-// TestCertificates: a follower takes entries from nodes of its authority only.
-func TestCertificates(t *testing.T) {
+// TestProof: a follower takes entries from nodes of its authority, and with its
+// token, only.
+func TestProof(t *testing.T) {
 	certs := func() (node, operator *nodetls.Credentials) {
 		dir := t.TempDir()
 		if _, err := nodetls.Issue(dir, [][]string{{"127.0.0.1"}}, false, time.Now()); err != nil {
@@ -259,9 +261,22 @@ func TestCertificates(t *testing.T) {
 	}
 	node, operator := certs()
 	stranger, _ := certs()
+	token := func(text string) nodetls.Token {
+		path := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		token, err := nodetls.ReadToken(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	ours, theirs, none := token("0123456789abcdef"), token("fedcba9876543210"), nodetls.Token{}
 	for _, tt := range []struct {
 		name             string
 		leader, follower *nodetls.Credentials
+		has, wants       nodetls.Token // leader, follower
 		followed         bool
 	}{
 		{name: "nodes of one authority", leader: node, follower: node, followed: true},
@@ -270,29 +285,34 @@ func TestCertificates(t *testing.T) {
 		{name: "leader in clear", leader: nil, follower: node},
 		{name: "follower in clear", leader: node, follower: nil},
 		{name: "both in clear, on loopback", followed: true},
+		{name: "one token", leader: node, follower: node, has: ours, wants: ours, followed: true},
+		{name: "one token, in clear", has: ours, wants: ours, followed: true},
+		{name: "other token", leader: node, follower: node, has: theirs, wants: ours},
+		{name: "no token", has: none, wants: ours},
+		{name: "a token that nobody wants", has: ours, wants: none, followed: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			open := func(id string, tls *nodetls.Credentials) (*raftstore.Store, string) {
+			open := func(id string, tls *nodetls.Credentials, token nodetls.Token) (*raftstore.Store, string) {
 				lis, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
 					t.Fatal(err)
 				}
-				s, err := raftstore.Open(raftstore.Config{Dir: t.TempDir(), ID: id, Listener: lis, TLS: tls, Bootstrap: id == "fe1", Logger: slog.New(slog.DiscardHandler)})
+				s, err := raftstore.Open(raftstore.Config{Dir: t.TempDir(), ID: id, Listener: lis, TLS: tls, Token: token, Bootstrap: id == "fe1", Logger: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { closeStore(t, s) })
 				return s, lis.Addr().String()
 			}
-			leader, _ := open("fe1", tt.leader)
-			follower, addr := open("fe2", tt.follower)
+			leader, _ := open("fe1", tt.leader, tt.has)
+			follower, addr := open("fe2", tt.follower, tt.wants)
 			propose(t, leader, bootstrap())
 			if err := leader.PutServer(t.Context(), raftstore.Server{ID: "fe2", Addr: addr}); err != nil {
 				t.Fatal(err)
 			}
 			patience := deadline
 			if !tt.followed {
-				patience = time.Second / 2
+				patience = time.Second / 4
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()

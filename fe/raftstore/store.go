@@ -76,6 +76,8 @@ type Config struct {
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// TLS is what connections show and accept, nil for connections in clear.
 	TLS *nodetls.Credentials
+	// Token is the cluster's, for the others to let this one in.
+	Token nodetls.Token
 	// Bootstrap makes an empty folder a cluster of one voter. An empty folder
 	// without it waits to be added to a cluster.
 	Bootstrap bool

@@ -19,7 +19,7 @@ import (
 const maxPool = 3
 
 func newTransport(cfg Config) transport {
-	stream := &stream{Listener: cfg.Listener, addr: cfg.Listener.Addr(), dial: cfg.Dial, greeting: greeting{id: cfg.ID, tls: cfg.TLS, logger: cfg.Logger}, open: map[*conn]bool{}}
+	stream := &stream{Listener: cfg.Listener, addr: cfg.Listener.Addr(), dial: cfg.Dial, greeting: greeting{id: cfg.ID, tls: cfg.TLS, token: cfg.Token, logger: cfg.Logger}, open: map[*conn]bool{}}
 	if cfg.Advertise != "" {
 		stream.addr = advertised(cfg.Advertise)
 	}

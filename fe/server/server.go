@@ -116,7 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, cfg.Raft.Close())
 	}
 	raft, err := raftstore.Open(raftstore.Config{
-		Dir: filepath.Join(cfg.DataDir, "raft"), ID: id.FrontendID, Listener: cfg.Raft, Advertise: hostPort(cfg.Host, portOf(cfg.Raft)), TLS: cfg.TLS,
+		Dir: filepath.Join(cfg.DataDir, "raft"), ID: id.FrontendID, Listener: cfg.Raft, Advertise: hostPort(cfg.Host, portOf(cfg.Raft)), TLS: cfg.TLS, Token: cfg.Token,
 		Bootstrap: cfg.Bootstrap, Begun: id.Begun, Logger: cfg.Logger,
 	})
 	if errors.Is(err, raftstore.ErrLogLost) {

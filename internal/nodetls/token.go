@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -22,8 +24,9 @@ const TokenFile = "cluster.token"
 // tokenKey is the name of a token in a call's metadata.
 const tokenKey = "shoal-cluster-token"
 
-// minToken is the fewest characters that are taken for a secret.
-const minToken = 16
+// minToken is the fewest characters that are taken for a secret, maxToken the
+// most.
+const minToken, maxToken = 16, 4096
 
 // A Token is a secret that all nodes of a cluster share; the zero Token is none.
 // It tells clusters apart that have one authority or, on loopback, none. It is
@@ -39,7 +42,7 @@ func ReadToken(path string) (Token, error) {
 	}
 	secret := strings.TrimSpace(string(content))
 	printable := strings.IndexFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
-	if len(secret) < minToken || !printable {
+	if len(secret) < minToken || len(secret) > maxToken || !printable {
 		return Token{}, fmt.Errorf("%s: a token is one line of at least %d ASCII characters without blanks", path, minToken)
 	}
 	return Token{secret}, nil
@@ -72,6 +75,26 @@ func (t Token) Admits(metadata map[string][]string) bool {
 	}
 	sent := metadata[tokenKey]
 	return len(sent) == 1 && subtle.ConstantTimeCompare([]byte(sent[0]), []byte(t.secret)) == 1
+}
+
+// WriteTo writes the token on a connection that is not gRPC's.
+func (t Token) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(t.secret))), t.secret...))
+	return int64(n), err
+}
+
+// AdmitsFrom tells whether what WriteTo wrote on a connection is this token. No
+// token admits all.
+func (t Token) AdmitsFrom(r io.Reader) (bool, error) {
+	size := make([]byte, 2)
+	if _, err := io.ReadFull(r, size); err != nil {
+		return false, err
+	}
+	sent := make([]byte, binary.BigEndian.Uint16(size))
+	if _, err := io.ReadFull(r, sent); err != nil {
+		return false, err
+	}
+	return t.Admits(map[string][]string{tokenKey: {string(sent)}}), nil
 }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
