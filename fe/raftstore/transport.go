@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -213,10 +214,11 @@ type sink struct{ logger *slog.Logger }
 // of every election and informs of every step.
 func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 	to := slog.LevelDebug
-	switch level {
-	case hclog.Error:
+	switch {
+	case slices.ContainsFunc(args, ended):
+	case level == hclog.Error:
 		to = slog.LevelError
-	case hclog.Warn:
+	case level == hclog.Warn:
 		to = slog.LevelInfo
 	}
 	ctx := context.Background() // raft has no context to offer
@@ -229,6 +231,12 @@ func (s sink) Accept(name string, level hclog.Level, msg string, args ...any) {
 		attrs = append(attrs, slog.String(key, text(args[i+1])))
 	}
 	s.logger.LogAttrs(ctx, to, "raft: "+msg, attrs...)
+}
+
+// ended tells whether a value is the error of a connection that this end closed.
+func ended(value any) bool {
+	err, is := value.(error)
+	return is && errors.Is(err, net.ErrClosed)
 }
 
 // text is a value as hclog would print it.
