@@ -30,7 +30,7 @@ const (
 	records    = 800 // in all
 	recordSize = 512 << 10
 	jobs       = 3
-	queries    = 6 // at a time
+	queries    = 4 // at a time
 )
 
 // BenchmarkLimit is to be run with -benchtime 1x.
@@ -100,7 +100,7 @@ func run(tb testing.TB, broker *testkafka.Broker, topic, limit string) (r result
 	began := time.Now()
 	for n := range jobs {
 		exec(fmt.Sprintf(`CREATE TABLE d.t%d (id INT, text STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES("replication_num"="1")`, n))
-		exec(fmt.Sprintf(`CREATE ROUTINE LOAD d.j%d ON t%d PROPERTIES("load_mode"="share_group", "format"="json", "desired_concurrent_number"="16")
+		exec(fmt.Sprintf(`CREATE ROUTINE LOAD d.j%d ON t%d PROPERTIES("load_mode"="share_group", "format"="json", "desired_concurrent_number"="8")
 			FROM KAFKA("kafka_broker_list"="%s", "kafka_topic"="%s", "property.kafka_default_offsets"="OFFSET_BEGINNING")`, n, n, broker.Addr(), topic))
 	}
 	ctx, stop := context.WithCancel(tb.Context())
