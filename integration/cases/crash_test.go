@@ -228,13 +228,17 @@ func TestC53Deleted(t *testing.T) {
 	j.settle(outcome{rows: rows}, 20, 0)
 }
 
-// Tasks come and go on one partition while 10,000 records are written.
+// Tasks come and go on four partitions while 10,000 records are written: a
+// resumed job has two for each, if it may.
 func TestC53Scaled(t *testing.T) {
 	t.Parallel()
 	const n, chunk = 10_000, 100
-	j := prepare(t, connect(t), testkafka.Shared(t), share, load{columns: "(id INT)", properties: map[string]string{"desired_concurrent_number": "1"}})
+	j := prepare(t, connect(t), testkafka.Shared(t), share, load{columns: "(id INT)", partitions: 4, properties: map[string]string{"desired_concurrent_number": "1"}})
 	j.create()
 	messages, rows := ids(0, n-1)
+	for i, m := range messages {
+		m.Partition = int32(i % 4)
+	}
 	for i := 0; i < n; i += chunk {
 		switch i {
 		case n / 3 / chunk * chunk:
@@ -247,7 +251,7 @@ func TestC53Scaled(t *testing.T) {
 	j.settle(outcome{rows: rows}, n, 0)
 }
 
-// scale changes how many tasks the job has, and waits until they work.
+// scale changes how many tasks the job may have, and waits until they work.
 func (j *job) scale(tasks int) {
 	j.t.Helper()
 	j.pause()
