@@ -30,6 +30,7 @@ import (
 	"log/slog"
 	"time"
 
+	"shoal/be/decode"
 	"shoal/be/source"
 	"shoal/internal/errorrows"
 	"shoal/internal/rowsetmeta"
@@ -138,11 +139,12 @@ type Result struct {
 //
 // The txn's number within the task's epoch names the files, so it must never
 // come again; the label is noted in them. The error wraps warehouse.ErrExists if
-// the number was used before, by a process that died: take the next one.
+// the number was used before, by a process that died: take the next one. It wraps
+// source.ErrDecoding if ctx ended and the records had taken most of the time.
 func (p *Pipe) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (Result, error) {
 	w := writer{pipe: p, number: number, label: label, offsets: describe(parts), now: p.cfg.Now()}
 	if err := w.writeAll(ctx, parts); err != nil {
-		return Result{}, w.abandon(ctx, err)
+		return Result{}, w.abandon(ctx, w.blame(ctx, err))
 	}
 	w.result.Counters, w.result.Samples = w.tally.counters(), samples(w.tally.bad.kept)
 	if p.cfg.Watch != nil {
@@ -158,6 +160,7 @@ type writer struct {
 	label   string
 	offsets string
 	now     time.Time
+	decoded time.Duration // that rows took to be made
 	tally   tally
 	result  Result
 	files   []warehouse.File
@@ -201,7 +204,29 @@ func (w *writer) writeTable(ctx context.Context, t *backendv1.TaskTable, from me
 	if err != nil {
 		return nil, err
 	}
-	return w.write(ctx, target.table, destination{table: t.Name, id: t.TableId}, rows)
+	return w.write(ctx, target.table, destination{table: t.Name, id: t.TableId}, timedFeed{rows, w})
+}
+
+// timedFeed tells its writer how long its rows took.
+type timedFeed struct {
+	rowFeed
+	writer *writer
+}
+
+func (f timedFeed) next() (*decode.Batch, error) {
+	now := f.writer.pipe.cfg.Now
+	began := now()
+	defer func() { f.writer.decoded += now().Sub(began) }()
+	return f.rowFeed.next()
+}
+
+// blame says of the error of a write that was ended if it was the records that
+// took the time.
+func (w *writer) blame(ctx context.Context, err error) error {
+	if ctx.Err() != nil && 2*w.decoded > w.pipe.cfg.Now().Sub(w.now) {
+		return fmt.Errorf("%w: %w", source.ErrDecoding, err)
+	}
+	return err
 }
 
 // destination says where a file of a txn goes.

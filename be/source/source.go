@@ -9,6 +9,7 @@ package source
 
 import (
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -186,6 +187,10 @@ func FirstBatch(batches []byte) (r offsets.Range, ok bool) {
 	r.Last = r.First + int64(int32(binary.BigEndian.Uint32(batches[lastOffsetDelta:])))
 	return r, 0 <= r.First && r.First <= r.Last
 }
+
+// ErrDecoding is in the error of a write that was ended for taking too long if it
+// was the records that took the time, rather than what they are written to.
+var ErrDecoding = errors.New("it takes long to make rows of the records")
 
 // Size is the bytes of records as they lie in memory, without their headers of
 // fixed size.

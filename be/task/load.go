@@ -130,20 +130,23 @@ func (t *Task) write(ctx context.Context, b *batch, sendBy time.Time) (*frontend
 		return request(t.cfg.Spec, t.number, b, Written{Counters: &typesv1.Counters{}}), nil
 	}
 	var w Written
+	var last error // of the writer
 	t.trying = nil
 	parts := t.marked(b.parts)
 	lost, err := t.attend(ctx, b, sendBy, false, func(ctx context.Context) {
-		t.retry(ctx, backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, func() (err error) {
+		t.retry(ctx, backendv1.TroubleKind_TROUBLE_KIND_WAREHOUSE, func() error {
 			t.take() // for each attempt, since files of the last may exist
-			w, err = t.cfg.Writer.Write(ctx, t.number, label(t.cfg.Spec, t.number), parts)
-			return err
+			w, last = t.cfg.Writer.Write(ctx, t.number, label(t.cfg.Spec, t.number), parts)
+			return last
 		})
 	})
 	switch {
 	case errors.Is(err, errSlow) && t.trying != nil:
 		return nil, t.because(err)
 	case errors.Is(err, errSlow):
-		t.blameAlone(b)
+		if errors.Is(last, source.ErrDecoding) {
+			t.blameAlone(b)
+		}
 		if t.classic() { // it takes long to find out: what was written is halved, not what might have been
 			t.rows = min(t.rows, b.records)
 		}

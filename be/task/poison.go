@@ -53,8 +53,8 @@ func (t *Task) marked(parts []source.Partition) []source.Partition {
 	return out
 }
 
-// blameAlone notes the record of a batch that was too slow, if it was alone and
-// would only come again.
+// blameAlone notes the record of a batch that took too long to decode, if it was
+// alone and would only come again.
 func (t *Task) blameAlone(b *batch) {
 	if !t.classic() || b.records != 1 {
 		return

@@ -31,6 +31,7 @@ import (
 //	fetch 0:1-9 gap=4 epoch=7 size=100 wait=10ms lost=1 unread=9 unproven=8 err=... lock=2s
 //	fetch 0:1-9 expired=1-3 more=1 stuck=1:lost           in mode=classic, which has no locks; it stays stuck
 //	write 2s | write error ...        the next write's time, or its failure
+//	write decoding 2s                 its time, all of which records take
 //	write broken 10s ...              its failure, and nothing can be written for a time
 //	commit [2s] committed | conflict 0:3-4 | wait | error | ...
 //	ack refused 0 | ack retry 0       the next Acknowledge's outcome for a partition
@@ -352,14 +353,19 @@ func (w *world) Write(ctx context.Context, _ uint64, name string, parts []source
 	if time.Now().Before(w.broken) && len(d.words) == 0 {
 		return task.Written{}, errors.New("still broken")
 	}
+	ended := ctx.Err
 	for _, word := range d.words {
-		if word == "error" {
+		switch word {
+		case "error":
 			return task.Written{}, errors.New(strings.Join(d.words[1:], " "))
+		case "decoding":
+			ended = func() error { return fmt.Errorf("%w: %w", source.ErrDecoding, ctx.Err()) }
+			continue
 		}
 		select {
 		case <-time.After(w.duration(word)):
 		case <-ctx.Done():
-			return task.Written{}, ctx.Err()
+			return task.Written{}, ended()
 		}
 	}
 	return task.Written{Rowset: &typesv1.Rowset{Path: name, Rows: rows}, Counters: &typesv1.Counters{TotalRows: rows}}, nil

@@ -49,7 +49,8 @@ type Written struct {
 // (of the task's epoch) and carry label, and returns when they are durable. Bad
 // records are error rows; an error means that the same may succeed later, under
 // another number (no space, the warehouse cannot be reached, a file of that
-// name exists since the process ran before). It returns soon after ctx ends.
+// name exists since the process ran before). It returns soon after ctx ends, with
+// source.ErrDecoding if the records took the time.
 type Writer interface {
 	Write(ctx context.Context, number uint64, label string, parts []source.Partition) (Written, error)
 	// Ready says why nothing can be written now, as far as is known without

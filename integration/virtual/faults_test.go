@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -16,7 +17,8 @@ type faults struct {
 	mu sync.Mutex
 	// write is how long the next write takes, and its error.
 	write func(b *backend) (time.Duration, error)
-	// read is called with what a backend is about to decode.
+	// read is called with what a backend is about to decode, and takes the time of
+	// that.
 	read func(ctx context.Context, b *backend, parts []source.Partition)
 	// request is how long a CommitTxn is on its way to the frontend.
 	request func(b *backend) time.Duration
@@ -105,7 +107,9 @@ func (f faultyWriter) Ready() error { return nil }
 
 // Write implements task.Writer.
 func (f faultyWriter) Write(ctx context.Context, number uint64, label string, parts []source.Partition) (task.Written, error) {
-	f.b.w.faults.reading(ctx, f.b, parts)
+	if f.b.w.faults.reading(ctx, f.b, parts); ctx.Err() != nil {
+		return task.Written{}, fmt.Errorf("%w: %w", source.ErrDecoding, ctx.Err())
+	}
 	delay, err := f.b.w.faults.writing(f.b)
 	if err := errors.Join(pass(ctx, delay), err); err != nil {
 		return task.Written{}, err
