@@ -26,14 +26,16 @@ var (
 	// dropped, or the cluster was restored without it, and what its log has need
 	// not be what the others have.
 	ErrNoMember = errors.New("the frontend is no member of the cluster")
+	// ErrTaken refuses a frontend that says it is where another one runs.
+	ErrTaken = errors.New("another frontend runs at the address")
 	// ErrOtherCluster refuses a frontend that belongs to another cluster.
 	ErrOtherCluster = errors.New("the frontend belongs to another cluster")
 )
 
 // Join makes a frontend a member, or renews what is known of it; asking again
-// changes nothing more. The error wraps ErrIncomplete, ErrNoMember,
-// ErrOtherCluster, cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or
-// is one of Propose's.
+// changes nothing more. The error wraps ErrIncomplete, ErrNoMember, ErrOtherCluster,
+// ErrTaken, cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or is one of
+// Propose's.
 func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
 	for _, port := range []uint32{req.RaftPort, req.RpcPort, req.MysqlPort} {
 		if port == 0 || port > 1<<16-1 || req.FrontendId == "" || req.Host == "" {
@@ -44,6 +46,9 @@ func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest)
 		return nil, err
 	}
 	info, err := m.admit(req)
+	if err == nil {
+		err = m.checkFree(ctx, req)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +87,22 @@ func (m *Members) admit(req *frontendv1.JoinFrontendRequest) (info *raftlogv1.Cl
 		return nil, fmt.Errorf("%w any more: give it an empty data folder to join", ErrNoMember)
 	}
 	return info, nil
+}
+
+// checkFree refuses to give a member's place to another frontend while it runs.
+func (m *Members) checkFree(ctx context.Context, req *frontendv1.JoinFrontendRequest) error {
+	var there []*raftlogv1.Frontend
+	m.Store.View(func(st *state.State) {
+		if !st.FrontendDropped(req.FrontendId) { // which the state refuses
+			there = st.Frontends()
+		}
+	})
+	for _, f := range there {
+		if f.Host == req.Host && f.RaftPort == req.RaftPort && f.Id != req.FrontendId && m.runs(ctx, f) {
+			return fmt.Errorf("%w %s: frontend %s; give this one an --advertise-host and a --raft-addr of its own", ErrTaken, address(f), f.Id)
+		}
+	}
+	return nil
 }
 
 const (

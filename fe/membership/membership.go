@@ -9,7 +9,9 @@
 // A frontend that joins has no vote until it has the log (JoinFrontend with
 // caught_up): an empty log cannot hold up a majority, and gives no vote. One
 // whose folder was emptied comes with a new id, and its old one is removed
-// before the new one is there.
+// before the new one is there. While the old one runs nobody takes its place: a
+// frontend that was given another one's address, by a copied configuration
+// perhaps, would end that one, the leader as well.
 //
 // Members is the leader's side, Joiner the other one. Both may be used
 // concurrently and start no goroutines.
@@ -61,11 +63,13 @@ type Members struct {
 	Self string
 	// Key is what joining frontends are given to unseal secrets with.
 	Key func() ([]byte, error)
-	// Answers tells whether the frontend at an rpc address does.
-	Answers func(ctx context.Context, rpcAddr string) bool
+	// Answers is the id of the frontend that answers at an rpc address, empty if
+	// none does.
+	Answers func(ctx context.Context, rpcAddr string) string
 	Logger  *slog.Logger
 
-	mu sync.Mutex // of who moves Raft's configuration
+	dropping sync.Mutex // of who judges whether a frontend may go, until it is gone
+	mu       sync.Mutex // of who moves Raft's configuration
 }
 
 // Run moves Raft's configuration to what the state says, now and at each change,
@@ -185,6 +189,8 @@ func (m *Members) Add(ctx context.Context, role raftlogv1.FrontendRole, host str
 // it, and cannot come back unless it is added. The error wraps
 // cluster.ErrNoFrontend, ErrLeads or ErrMajority, or is one of Propose's.
 func (m *Members) Drop(ctx context.Context, role raftlogv1.FrontendRole, host string, port uint32) error {
+	m.dropping.Lock()
+	defer m.dropping.Unlock()
 	if err := m.Store.ReadIndex(ctx); err != nil {
 		return err
 	}
@@ -216,9 +222,9 @@ func (m *Members) checkMajority(ctx context.Context, dropped string) error {
 	if err != nil {
 		return err
 	}
-	addrs := map[string]string{}
+	frontends := map[string]*raftlogv1.Frontend{}
 	for _, f := range m.frontends() {
-		addrs[f.Id] = net.JoinHostPort(f.Host, strconv.FormatUint(uint64(f.RpcPort), 10))
+		frontends[f.Id] = f
 	}
 	votes := slices.ContainsFunc(servers, func(s raftstore.Server) bool { return s.ID == dropped && s.Voter })
 	others, answer := 0, make(chan bool)
@@ -227,7 +233,7 @@ func (m *Members) checkMajority(ctx context.Context, dropped string) error {
 			continue
 		}
 		others++
-		go func() { answer <- s.ID == m.Self || m.Answers(ctx, addrs[s.ID]) }()
+		go func() { answer <- frontends[s.ID] != nil && m.runs(ctx, frontends[s.ID]) }()
 	}
 	alive := 0
 	for range others {
@@ -239,6 +245,11 @@ func (m *Members) checkMajority(ctx context.Context, dropped string) error {
 		return fmt.Errorf("%w: %d of %d answer, and %d must; start those that do not, or drop them first", ErrMajority, alive, others, need)
 	}
 	return nil
+}
+
+// runs tells whether a frontend answers where it said that it is.
+func (m *Members) runs(ctx context.Context, f *raftlogv1.Frontend) bool {
+	return f.Id == m.Self || m.Answers(ctx, net.JoinHostPort(f.Host, strconv.FormatUint(uint64(f.RpcPort), 10))) == f.Id
 }
 
 func (m *Members) propose(ctx context.Context, cmd *raftlogv1.Command) error {

@@ -107,14 +107,14 @@ func (w *world) start(id, host string, makesCluster bool) *node {
 	return n
 }
 
-// answers tells whether a frontend runs; their rpc port is 9020.
-func (w *world) answers(_ context.Context, addr string) bool {
-	for _, n := range w.nodes {
+// answers is the id of a frontend that runs; their rpc port is 9020.
+func (w *world) answers(_ context.Context, addr string) string {
+	for id, n := range w.nodes {
 		if net.JoinHostPort(n.host, "9020") == addr {
-			return true
+			return id
 		}
 	}
-	return false
+	return ""
 }
 
 func request(id, host string) *frontendv1.JoinFrontendRequest {
@@ -342,6 +342,24 @@ func TestDropRefused(t *testing.T) {
 	})
 }
 
+// TestDropTwoAtOnce: each of two could go, and not both.
+func TestDropTwoAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, n := range []string{"2", "3", "4"} {
+			w.join("fe"+n, "h"+n)
+		}
+		w.nodes["fe4"].stop()
+		leader, refused := w.leader(), make(chan error)
+		for _, host := range []string{"h2", "h3"} {
+			go func() { refused <- leader.Drop(w.t.Context(), follower, host, 9010) }()
+		}
+		if a, b := <-refused, <-refused; (a == nil) == (b == nil) || !errors.Is(errors.Join(a, b), membership.ErrMajority) {
+			w.t.Errorf("two of three are dropped: %v and %v, want one", a, b)
+		}
+		w.must(w.leader().propose(w.t.Context(), createDatabase("a")))
+	})
+}
+
 // TestDropAndAddAtOnce: one that was voting becomes an observer though Raft's
 // configuration never was without it in between.
 func TestDropAndAddAtOnce(t *testing.T) {
@@ -391,6 +409,24 @@ func TestCrashBetween(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAddressTaken: who is told a wrong address does not take the place of the
+// frontend that runs there, be it the leader. Once that is gone, he may.
+func TestAddressTaken(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.join("fe2", "h2")
+		w.join("fe3", "h3")
+		for _, host := range []string{"h1", "h2", "h3"} {
+			if _, err := w.leader().Join(w.t.Context(), request("fe4", host)); !errors.Is(err, membership.ErrTaken) {
+				w.t.Errorf("another frontend at %s: %v", host, err)
+			}
+		}
+		w.votes("fe1", "fe2", "fe3")
+		w.nodes["fe3"].stop()
+		w.join("fe4", "h3")
+		w.votes("fe1", "fe2", "fe4")
+	})
 }
 
 // TestRefused: who is of another cluster, or does not say who he is.

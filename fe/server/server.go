@@ -196,10 +196,14 @@ func (s *Server) liveBackends() []uint64 {
 	return alive
 }
 
-// answers tells whether the frontend at an rpc address does.
-func (s *Server) answers(ctx context.Context, addr string) bool {
-	_, err := s.cluster.Ask(ctx, addr)
-	return err == nil
+// answers is the id of the frontend that answers at an rpc address, empty if none
+// does.
+func (s *Server) answers(ctx context.Context, addr string) string {
+	answer, err := s.cluster.Ask(ctx, addr)
+	if err != nil {
+		return ""
+	}
+	return answer.FrontendId
 }
 
 // snapshot is the state as it is now. It must be called where it is known that
