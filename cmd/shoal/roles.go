@@ -396,19 +396,20 @@ func (p *process) runFrontend(ctx context.Context, ready chan<- struct{}) error 
 }
 
 // runBackend runs the backend, if there is one, once the frontend is ready,
-// until ctx ends.
+// until ctx ends. One that never comes to run gives back what it took all the same.
 func (p *process) runBackend(ctx context.Context, feReady <-chan struct{}) error {
 	select {
 	case <-ctx.Done():
-		return nil
 	case <-feReady:
 	}
-	if p.be == nil {
+	switch {
+	case p.be != nil:
+		return p.be.Run(ctx, p.ready)
+	case ctx.Err() == nil:
 		p.ready()
 		<-ctx.Done()
-		return nil
 	}
-	return p.be.Run(ctx, p.ready)
+	return nil
 }
 
 // ready tells that the process serves, and where.
