@@ -13,6 +13,7 @@ import (
 
 	"shoal/fe/backup"
 	feserver "shoal/fe/server"
+	"shoal/internal/atomicfile"
 	adminv1 "shoal/proto/admin/v1"
 )
 
@@ -67,7 +68,10 @@ func saveSnapshot(path string, next func() ([]byte, error)) (applied uint64, err
 	if err != nil {
 		return 0, fmt.Errorf("what was received is no snapshot, try again: %w", err)
 	}
-	return s.Applied(), os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return 0, err
+	}
+	return s.Applied(), atomicfile.SyncFolder(filepath.Dir(path))
 }
 
 func copyChunks(w io.Writer, next func() ([]byte, error)) error {

@@ -26,7 +26,12 @@ func Write(path string, content []byte) error {
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
-	folder, err := os.Open(dir)
+	return SyncFolder(dir)
+}
+
+// SyncFolder makes durable which files a folder has, such as one that was renamed.
+func SyncFolder(path string) error {
+	folder, err := os.Open(path)
 	if err != nil {
 		return err
 	}
