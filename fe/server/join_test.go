@@ -176,6 +176,23 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestWarehouseLost: a warehouse that is away, not mounted or with other
+// credentials, ends no frontend that serves, whoever leads then. One that starts
+// looks for it.
+func TestWarehouseLost(t *testing.T) {
+	a, b, c := trio(t)
+	folder := strings.TrimPrefix(a.cfg.NewWarehouse, "file://")
+	if err := os.Rename(folder, folder+".away"); err != nil {
+		t.Fatal(err)
+	}
+	a.mustEnd() // hands over
+	b.exec("CREATE DATABASE d")
+	c.exec("USE d")
+	a.wants("without its warehouse", a.start(), "has no marker file")
+	b.mustEnd()
+	c.mustEnd()
+}
+
 // TestEmptiedFolder: it joins as another frontend, and a folder without its log
 // is refused.
 func TestEmptiedFolder(t *testing.T) {

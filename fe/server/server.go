@@ -57,6 +57,9 @@ const (
 	// a snapshot, and what has to be written whatever happens, such as terms.
 	// A frontend with less commits no txns.
 	reserve = 256 << 20
+	// warehouseLimit is how long a frontend that starts waits for the warehouse's
+	// answer: no backend hears of it meanwhile if it leads.
+	warehouseLimit = 3 * time.Second
 	// yieldEvery is how often a leader looks whether another one should lead.
 	yieldEvery = 5 * time.Second
 )
@@ -302,8 +305,8 @@ func (s *Server) yieldWhenFull(ctx context.Context) {
 	}
 }
 
-// bootstrap makes the cluster if there is none, checks its warehouse and its
-// key, and registers this frontend.
+// bootstrap makes the cluster if there is none, checks its key and, if this
+// frontend starts, its warehouse, and registers this frontend.
 func (s *Server) bootstrap(ctx context.Context) error {
 	var info *raftlogv1.Cluster
 	s.store.View(func(st *state.State) { info = st.ClusterInfo() })
@@ -311,8 +314,12 @@ func (s *Server) bootstrap(ctx context.Context) error {
 		if err := s.makeCluster(ctx); err != nil {
 			return err
 		}
-	} else if err := s.checkWarehouse(ctx, info); err != nil {
-		return err
+	} else if s.serving.Err() == nil {
+		// One that serves leads also while the warehouse is away: it has no need of
+		// it, and all would end one after the other.
+		if err := s.checkWarehouse(ctx, info); err != nil {
+			return err
+		}
 	}
 	if err := s.secrets.Unlock(); err != nil {
 		return err
@@ -351,9 +358,11 @@ func (s *Server) checkWarehouse(ctx context.Context, info *raftlogv1.Cluster) er
 		return err
 	}
 	defer wh.Close()
+	ctx, cancel := context.WithTimeout(ctx, warehouseLimit)
+	defer cancel()
 	err = wh.Verify(ctx, info.ClusterId)
 	if errors.Is(err, warehouse.ErrUnavailable) {
-		// A frontend has no need of it to lead; backends say what is wrong.
+		// Backends say what is wrong.
 		s.cfg.Logger.Warn("the warehouse is not available", "err", err)
 		return nil
 	}
