@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,6 +279,25 @@ func TestUnreadable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What else went wrong before does not count as tries to read a batch.
+func TestUnreadableAfterOutage(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		var answers atomic.Int64
+		w.answers(func(p *kmsg.FetchResponseTopicPartition) {
+			if p.ErrorCode = kerr.NotLeaderForPartition.Code; answers.Add(1) > 20 {
+				p.ErrorCode, p.RecordBatches = 0, make([]byte, 64)
+			}
+		})
+		r := w.read()
+		for answers.Load() < 22 {
+			unreadable := (*classic.UnreadableError)(nil)
+			if err := trouble(r.poll()); errors.As(err, &unreadable) {
+				t.Fatalf("after %d answers, 20 of which had no batch: %v", answers.Load(), err)
+			}
+		}
+	})
 }
 
 // The end of a compacted log may hold nothing, which has to be proven: what may

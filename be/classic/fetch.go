@@ -197,7 +197,7 @@ func (r *Reader) request(ctx context.Context, broker int32, req *kmsg.FetchReque
 // still after so many tries.
 func (r *Reader) damaged(p *partition, batches []byte, cause error) {
 	r.failed(fmt.Errorf("%s: %w: the batch at offset %d: %w", r.named(p), ErrDamaged, p.position, cause), p)
-	if p.rest.Failures < mostFailures {
+	if p.damaged++; p.damaged < mostFailures {
 		return
 	}
 	batch := offsets.Range{First: p.position, Last: p.position}
@@ -242,5 +242,6 @@ func (r *Reader) decode(p *partition) {
 		return
 	}
 	p.rest.OK()
+	p.damaged = 0
 	p.run = run{records: records, next: next}
 }

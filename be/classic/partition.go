@@ -25,6 +25,7 @@ type partition struct {
 	epoch    int32 // the leader's
 	end      int64 // what may be read lies below, as last told
 	rest     backoff.Backoff
+	damaged  int         // tries in a row that brought a batch which could not be decoded
 	stuck    error       // why it stands still until the task ends
 	only     offsets.Set // what is read of it; nil for all from the position on
 
