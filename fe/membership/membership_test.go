@@ -293,6 +293,20 @@ func TestMove(t *testing.T) {
 	})
 }
 
+// TestMoveAlone: so is a lone one that leads wherever it is.
+func TestMoveAlone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.nodes["fe1"].stop()
+		w.start("fe1", "h9", false)
+		_, err := w.leader().Join(w.t.Context(), request("fe1", "h9"))
+		w.must(err)
+		if servers, err := w.leader().Servers(); err != nil || len(servers) != 1 || servers[0].Addr != "h9:9010" {
+			w.t.Errorf("members of Raft are %v, %v", servers, err)
+		}
+		w.join("fe2", "h2")
+	})
+}
+
 // TestDrop: what is dropped is no member of Raft, and comes back only if it is
 // added, as what it is added, and without its log.
 func TestDrop(t *testing.T) {

@@ -66,6 +66,7 @@ func (f *trio) settle(name string) (leader *member) {
 
 func (f *trio) leader() *member {
 	f.t.Helper()
+	synctest.Wait() // one that lost the leadership has heard of it
 	var all []*member
 	for _, m := range f.members {
 		all = append(all, m)
