@@ -24,10 +24,10 @@ const (
 	// maxPinPause lies at most between two times that a partition is pinned
 	// again and loads nothing.
 	maxPinPause = 10 * time.Minute
-	// pinsInVain is after how many the unsettled offsets are repaired: a record that
-	// ends its readers, in front of a window of voids, makes the group stand still
-	// again and again and is nothing that it is known to have given up.
-	pinsInVain = 2
+	// mostInVain is how often a group may stand still where it is pinned to until
+	// what it does not deliver is repaired: a record that ends its readers, in front
+	// of a window of voids, is nothing that the group is known to have given up.
+	mostInVain = 2
 	// strangersAfter is longer than a dead member of the job's own stays in
 	// its group (group.share.max.session.timeout.ms).
 	strangersAfter = 65 * time.Second
@@ -50,7 +50,7 @@ type standing struct {
 	since         time.Time
 	start, loaded int64
 	pause         time.Duration // until it is blocked, or is again
-	pins          int           // how often it was, and was pinned again
+	inVain        int           // how often it was, at the settled offset, where it is pinned to
 }
 
 // blocked finds the partitions that only new start offsets set going again: a
@@ -78,7 +78,10 @@ func (a *Audit) blocked(in Input) []Blocked {
 			s.since, s.start = in.Now, start
 		case start > l.Settled || in.Now.Sub(s.since) < s.pause || !polling(in.Tasks):
 		case start < l.Settled && in.Now.Sub(a.idle) >= 2*lock || in.Now.Sub(s.since) >= heldLocks*lock:
-			s.since, s.pause, s.pins = in.Now, min(2*s.pause, max(maxPinPause, 2*lock)), s.pins+1
+			s.since, s.pause = in.Now, min(2*s.pause, max(maxPinPause, 2*lock))
+			if start == l.Settled {
+				s.inVain++
+			}
 			out = append(out, Blocked{Partition: l.Partition, Start: start, Settled: l.Settled})
 		}
 	}

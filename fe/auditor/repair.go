@@ -65,7 +65,7 @@ func (a *Audit) toRepair(in Input, l ledger.View) offsets.Set {
 			return nil
 		}
 		return chunk(unsettled(l, p.StableEnd), maxRepairRanges, maxRepairOffsets/narrowing)
-	case a.standing[l.Key] != nil && a.standing[l.Key].pins > pinsInVain:
+	case a.standing[l.Key] != nil && a.standing[l.Key].inVain > mostInVain:
 		return chunk(unsettled(l, p.StableEnd), maxRepairRanges, maxRepairOffsets/narrowing)
 	case !lost || in.Now.Sub(since) < repairAfter:
 		return nil

@@ -27,7 +27,8 @@ type checker struct {
 	term    uint64               // the latest
 	// head has applied the most. It may be a dead process's, which changes
 	// nothing about what is committed.
-	head *replica
+	head   *replica
+	looked uint64 // index at which not all was settled
 }
 
 func (c *checker) init(s *Sim) {
@@ -195,8 +196,13 @@ func (c *checker) settledTruly(p int, settled, visible offsets.Set) {
 	}
 }
 
-// settled tells whether every offset is settled.
+// settled tells whether every offset is settled. It looks again only when there
+// is something new; nothing is produced any more.
 func (c *checker) settled() bool {
+	if c.looked == c.head.index {
+		return false
+	}
+	c.looked = c.head.index
 	ledgers := c.head.state.Ledgers(c.s.jobID)
 	for _, v := range ledgers {
 		if v.Settled < c.s.broker.parts[v.Partition].log.end() {

@@ -13,6 +13,7 @@ const (
 	KillBackend Fault = iota
 	KillInStep        // a backend, in the middle of a step
 	KillFrontend
+	PowerCut    // of the leading frontend and a backend at once
 	StopBackend // by SIGTERM
 	Decommission
 	FreezeBackend
@@ -39,7 +40,7 @@ const (
 
 func (f Fault) String() string {
 	return [...]string{
-		"backends die", "a backend is to die in a step", "frontends die", "backends are told to end", "backends are decommissioned", "backends freeze", "frontends freeze", "the leader is to change in a step",
+		"backends die", "a backend is to die in a step", "frontends die", "the leader and a backend die at once", "backends are told to end", "backends are decommissioned", "backends freeze", "frontends freeze", "the leader is to change in a step",
 		"a machine is cut off", "a machine is cut off one way", "a frontend's clock jumps", "frontends' disks are slow", "writes are slow",
 		"the warehouse is full", "frontends take snapshots", "a partition's leader moves", "the share group's state is lost", "a connection is lost",
 		"the head of a log is deleted", "a log is compacted", "a stranger rejects records", "the group's offsets are moved", "the job is paused",
@@ -116,6 +117,8 @@ func (s *Sim) happen(f Fault, rng *rand.Rand) bool {
 		return s.decommission(rng)
 	case KillFrontend:
 		return s.killFrontend(rng)
+	case PowerCut:
+		return s.cutPower(rng)
 	case FreezeBackend:
 		return s.freeze(rng, s.someBackend(rng).proc)
 	case FreezeFrontend:
@@ -199,6 +202,16 @@ func (s *Sim) killFrontend(rng *rand.Rand) bool {
 		return false
 	}
 	f.crash(upTo(rng, 20*time.Second))
+	return true
+}
+
+func (s *Sim) cutPower(rng *rand.Rand) bool {
+	l, b := s.leader(), s.someBackend(rng)
+	if l == nil || b.proc.dead {
+		return false
+	}
+	l.crash(upTo(rng, 5*time.Second))
+	b.crash(upTo(rng, time.Second))
 	return true
 }
 

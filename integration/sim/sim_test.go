@@ -4,6 +4,7 @@ import (
 	"flag"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,11 @@ var (
 	double  = flag.Uint64("double", 200, "number of seeds that each double defence is switched off in")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets garbage be: nearly all memory is a step's.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	goleak.VerifyTestMain(m)
+}
 
 // TestSeeds plays universes, each to its end. One that fails is made smaller and
 // told, with the command that plays it again. With -runs=1 the story of one that
@@ -116,13 +121,14 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Where the group gives nothing up, since it has no delivery limit and nobody
+// Where a group gives nothing up, since it has no delivery limit and nobody
 // interferes, nothing is repaired.
 func TestNothingToRepair(t *testing.T) {
 	each(*seed, min(*runs, 300), func(seed uint64) Config {
 		cfg := randomConfig(seed)
 		cfg.Deliveries, cfg.Poison = math.MaxInt16, -1
-		cfg.Faults = slices.DeleteFunc(cfg.Faults, func(f Fault) bool { return f == Reject || f == SkipAhead })
+		cfg.Classic = false // its readers are relieved by repair tasks when they die in a row
+		cfg.Faults = slices.DeleteFunc(cfg.Faults, func(f Fault) bool { return f == Reject || f == SkipAhead || f == ChangeMode })
 		return cfg
 	}, func(cfg Config, o Outcome) bool {
 		if o.Violation != "" || o.Stats.counts[Repaired] > 0 {
