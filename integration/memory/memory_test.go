@@ -27,7 +27,7 @@ import (
 
 const (
 	partitions = 8
-	records    = 800 // in all
+	records    = 400 // in all
 	recordSize = 512 << 10
 	jobs       = 3
 	queries    = 4 // at a time
