@@ -115,3 +115,23 @@ func TestPoisonIsNotDecoded(t *testing.T) {
 		}
 	}
 }
+
+// Error rows come in the order of their messages, and the first of each has all of
+// it, also where one that must not be decoded follows many bad rows.
+func TestPoisonIsInOrder(t *testing.T) {
+	for _, where := range []string{"", "id > 0"} {
+		spec := specFor(columns("id INT NOT NULL"), typesv1.RoutineLoad_FORMAT_CSV)
+		spec.Load.Where, spec.Load.DeadLetterTopic = where, "dead"
+		p := newPipe(t, spec)
+		part := partition(0, strings.Repeat("x\n", 3000), "1", "x")
+		part.Poison = map[int64]string{101: "it kills"}
+		res, err := p.Write(t.Context(), 1, "l", []source.Partition{part})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := p.query(t, "SELECT kafka_offset, min(file_row_number), count(*), count(message_value) FROM read_parquet('%s', file_row_number = true) GROUP BY 1 ORDER BY 1", res.ErrorRowset.Path)
+		if want := []string{"100 0 3000 1", "101 3000 1 1", "102 3001 1 1"}; !slices.Equal(got, want) {
+			t.Errorf("where %q: offset, first row, rows and whole messages %q, want %q", where, got, want)
+		}
+	}
+}

@@ -179,7 +179,6 @@ func (w *writer) writeAll(ctx context.Context, parts []source.Partition) (err er
 					TableId: of.table.TableId, SchemaVersion: rowset.SchemaVersion, Rowset: rowset})
 			}
 		}
-		w.tally.bad.sort()
 	} else {
 		only := &backendv1.TaskTable{TableId: spec.TableId, Name: spec.TableName, Schema: spec.Schema}
 		if w.result.Rowset, err = w.writeTable(ctx, only, all); err != nil {
@@ -189,6 +188,7 @@ func (w *writer) writeAll(ctx context.Context, parts []source.Partition) (err er
 	if len(w.tally.bad.kept) == 0 {
 		return nil
 	}
+	w.tally.bad.sort()
 	bad := newErrorFeed(spec, w.label, w.now, w.tally.bad.kept)
 	w.result.ErrorRowset, err = w.write(ctx, w.pipe.errors, destination{table: spec.TableName, id: spec.TableId, errors: true}, bad)
 	return err

@@ -52,7 +52,7 @@ const (
 	badRowBytes = 256 // about what one takes besides its texts
 )
 
-// add takes the next one. Rows of one message come one after the other. Its
+// add takes the next one. Rows of one message mostly come one after the other. Its
 // source may lie in a batch, so that the part that is shown is copied.
 func (l *badRows) add(b badRow) {
 	l.total++
@@ -65,8 +65,8 @@ func (l *badRows) add(b badRow) {
 	l.kept = append(l.kept, b)
 }
 
-// sort puts rows into the order of their messages, which those of several
-// tables are not.
+// sort puts rows into the order of their messages, which those of several tables
+// are not, nor those around a message that is not decoded.
 func (l *badRows) sort() {
 	slices.SortStableFunc(l.kept, func(a, b badRow) int {
 		return cmp.Or(bytes.Compare(a.part.TopicID[:], b.part.TopicID[:]), cmp.Compare(a.part.Partition, b.part.Partition),
