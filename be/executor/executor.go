@@ -100,6 +100,7 @@ type Executor struct {
 	mu          sync.Mutex
 	heard       time.Time            // of the leader, by a valid heartbeat
 	leader      backendv1.Leadership // highest (incarnation, term) seen
+	newest      uint64               // of its heartbeats
 	runs        map[taskRef]*run
 	latestEpoch map[uint64]uint64 // by task, of those in runs
 	draining    bool
@@ -293,8 +294,10 @@ func (e *Executor) Cancel(leader *backendv1.Leadership, ref *backendv1.TaskRef) 
 // Heartbeat cancels what is not in want, has what is to drain finish, and returns the status of everything
 // that runs or ended, and those of want that are neither. A task that ended by
 // itself is told of until it is no longer wanted: it will not run again at that
-// epoch.
-func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.TaskRef) (statuses []*backendv1.TaskStatus, lacking []*backendv1.TaskRef, err error) {
+// epoch. A leader numbers its heartbeats, 0 if it is of an older release: one that
+// was overtaken by a later one changes nothing, for a task that it does not list
+// may have been placed since.
+func (e *Executor) Heartbeat(leader *backendv1.Leadership, number uint64, want []*backendv1.TaskRef) (statuses []*backendv1.TaskStatus, lacking []*backendv1.TaskRef, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.followLocked(leader); err != nil {
@@ -304,6 +307,23 @@ func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.Tas
 	// the time before.
 	e.endSilenceLocked()
 	e.heard = time.Now()
+	if number == 0 || number > e.newest {
+		e.newest = number
+		lacking = e.reconcileLocked(want)
+	}
+	for _, r := range e.runs {
+		if r.task == nil {
+			continue
+		}
+		st := proto.CloneOf(r.task.Status())
+		st.Ended = r.done
+		statuses = append(statuses, st)
+	}
+	return statuses, lacking, nil
+}
+
+// reconcileLocked has only run what is wanted, and returns what of it does not.
+func (e *Executor) reconcileLocked(want []*backendv1.TaskRef) (lacking []*backendv1.TaskRef) {
 	wanted := make(map[taskRef]bool, len(want))
 	for _, w := range want {
 		ref := taskRef{w.TaskId, w.Epoch}
@@ -316,21 +336,14 @@ func (e *Executor) Heartbeat(leader *backendv1.Leadership, want []*backendv1.Tas
 		}
 	}
 	for ref, r := range e.runs {
-		if !wanted[ref] {
-			r.cancel()
-			if r.done {
-				e.forgetLocked(ref)
-				continue
-			}
-		}
-		if r.task == nil {
+		if wanted[ref] {
 			continue
 		}
-		st := proto.CloneOf(r.task.Status())
-		st.Ended = r.done
-		statuses = append(statuses, st)
+		if r.cancel(); r.done {
+			e.forgetLocked(ref)
+		}
 	}
-	return statuses, lacking, nil
+	return lacking
 }
 
 func (e *Executor) forgetLocked(ref taskRef) {
@@ -347,7 +360,9 @@ func (e *Executor) followLocked(l *backendv1.Leadership) error {
 		return fmt.Errorf("%w: incarnation %d term %d, after %d and %d", ErrStaleLeader,
 			l.GetIncarnation(), l.GetTerm(), known.Incarnation, known.Term)
 	}
-	known.Incarnation, known.Term = l.GetIncarnation(), l.GetTerm()
+	if l.GetIncarnation() != known.Incarnation || l.GetTerm() != known.Term {
+		known.Incarnation, known.Term, e.newest = l.GetIncarnation(), l.GetTerm(), 0
+	}
 	return nil
 }
 

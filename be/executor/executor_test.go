@@ -60,6 +60,13 @@ type bench struct {
 	*executor.Executor
 	tasks []*fakeTask
 	start func() error // what starting a task takes; nil for nothing
+	beats uint64
+}
+
+// Heartbeat is the leader's next.
+func (b *bench) Heartbeat(leader *backendv1.Leadership, want []*backendv1.TaskRef) ([]*backendv1.TaskStatus, []*backendv1.TaskRef, error) {
+	b.beats++
+	return b.Executor.Heartbeat(leader, b.beats, want)
 }
 
 // run gives f an executor with two slots, in virtual time.
@@ -115,6 +122,30 @@ func TestHeartbeatReconciles(t *testing.T) {
 		}
 		if statuses, _, _ = b.Heartbeat(term(1), nil); len(statuses) != 0 {
 			t.Errorf("statuses = %v after the unwanted task ended, want none", statuses)
+		}
+	})
+}
+
+// TestHeartbeatOvertaken: one that comes late ends nothing that was placed since,
+// and asks for nothing. The next leader's count anew.
+func TestHeartbeatOvertaken(t *testing.T) {
+	run(t, func(t *testing.T, b *bench) {
+		beat := func(leader *backendv1.Leadership, number uint64, want ...*backendv1.TaskRef) (running, lacking int) {
+			t.Helper()
+			statuses, lacks, err := b.Executor.Heartbeat(leader, number, want)
+			if err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			return len(statuses), len(lacks)
+		}
+		beat(term(1), 7, ref(7, 1))
+		b.Submit(term(1), spec(7, 1))
+		if running, lacking := beat(term(1), 6, ref(8, 1)); running != 1 || lacking != 0 || b.tasks[0].cancelled {
+			t.Errorf("a late heartbeat finds %d tasks, lacks %d, cancelled %v", running, lacking, b.tasks[0].cancelled)
+		}
+		if beat(term(2), 1); !b.tasks[0].cancelled {
+			t.Error("the first heartbeat of the next leader is taken for a late one")
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 type Tasks interface {
 	Submit(*backendv1.Leadership, *backendv1.TaskSpec) error
 	Cancel(*backendv1.Leadership, *backendv1.TaskRef) error
-	Heartbeat(*backendv1.Leadership, []*backendv1.TaskRef) ([]*backendv1.TaskStatus, []*backendv1.TaskRef, error)
+	Heartbeat(leader *backendv1.Leadership, number uint64, want []*backendv1.TaskRef) ([]*backendv1.TaskStatus, []*backendv1.TaskRef, error)
 	// Slots is how many tasks may run.
 	Slots() int
 }
@@ -114,7 +114,7 @@ func (s *Server) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (
 	if req.BackendId != b.ID || req.ClusterId != b.ClusterID {
 		return nil, status.Errorf(codes.NotFound, "this is backend %d of cluster %s, not %d of %s", b.ID, b.ClusterID, req.BackendId, req.ClusterId)
 	}
-	statuses, lacking, err := b.Tasks.Heartbeat(req.Leadership, req.Tasks)
+	statuses, lacking, err := b.Tasks.Heartbeat(req.Leadership, req.Number, req.Tasks)
 	if err != nil {
 		return nil, toStatus(err)
 	}

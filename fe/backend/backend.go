@@ -125,7 +125,8 @@ type Registry struct {
 	records map[uint64]*record
 	black   blackList
 	judged  time.Time
-	turn    int // of Pick
+	turn    int    // of Pick
+	beats   uint64 // heartbeats so far
 }
 
 // New makes a registry that calls backends by dialer with these options, and gives

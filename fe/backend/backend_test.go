@@ -45,6 +45,7 @@ type node struct {
 	runs    map[schedule.Ref]*backendv1.TaskStatus
 	specs   []*backendv1.TaskSpec
 	last    *backendv1.HeartbeatRequest
+	numbers []uint64   // of heartbeats, as they came
 	refuse  codes.Code // of SubmitTask; OK takes all
 	refused int
 	lost    int // calls of ReadFooters that fail from now on
@@ -466,6 +467,12 @@ func TestDroppedBackend(t *testing.T) {
 		}
 		if _, err := c.registry.Client(c.backends[0]); err == nil {
 			t.Error("a dropped backend is offered for calls")
+		}
+		c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_AddBackend{AddBackend: &raftlogv1.AddBackend{Host: "127.0.0.1", RpcPort: 1}}})
+		before := c.node.heard().Number
+		pass(2 * backend.Interval)
+		if now := c.node.heard().Number; now <= before {
+			t.Errorf("the heartbeats of a backend that was added again go on at %d after %d", now, before)
 		}
 	})
 }

@@ -31,7 +31,7 @@ type record struct {
 	aliveSince time.Time
 	tasks      map[uint64][]*backendv1.TaskStatus // of answer, by job
 	answer     *backendv1.HeartbeatResponse       // of the newest heartbeat that was answered; nil before the first
-	sent       uint64                             // heartbeats so far, which number them
+	sent       uint64                             // number of the last heartbeat
 	learned    uint64                             // number of the one that answer is to
 	unanswered int                                // heartbeats since heard
 	gone       bool                               // nobody listened there, since heard
@@ -101,7 +101,8 @@ func (b *beat) run() {
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()
 	for b.ctx.Err() == nil {
-		work.Go(b.once)
+		req, committed := b.request()
+		work.Go(func() { b.once(req, committed) })
 		select {
 		case <-b.ctx.Done():
 		case <-ticker.C:
@@ -123,32 +124,34 @@ func (b *beat) dial(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // once is one heartbeat.
-func (b *beat) once() {
+func (b *beat) once(req *backendv1.HeartbeatRequest, committed map[schedule.Ref]bool) {
 	ctx, cancel := context.WithTimeout(b.ctx, beatTimeout)
 	defer cancel()
-	req, committed := b.request()
-	number := b.asks()
 	answer, err := backendv1.NewBackendServiceClient(b.beats).Heartbeat(ctx, req)
 	switch {
 	case b.ctx.Err() != nil:
 	case err != nil:
 		b.failed(err)
 	default:
-		b.learn(number, req, answer, committed)
+		b.learn(req, answer, committed)
 	}
 }
 
-// asks numbers the heartbeat that is going to be sent.
+// asks numbers the heartbeat that is going to be sent. The registry counts: were a
+// backend's numbers to begin anew when it has moved, it would take them for late
+// ones.
 func (b *beat) asks() uint64 {
 	b.registry.mu.Lock()
 	defer b.registry.mu.Unlock()
-	b.record.sent++
+	b.registry.beats++
+	b.record.sent = b.registry.beats
 	b.record.unanswered++
 	return b.record.sent
 }
 
-// request is the heartbeat, and which of its tasks have committed at their
-// epoch: those ran, even if this leader never saw them.
+// request is the next heartbeat, and which of its tasks have committed at their
+// epoch: those ran, even if this leader never saw them. Of two, the later one has
+// the higher number and no older state.
 func (b *beat) request() (req *backendv1.HeartbeatRequest, committed map[schedule.Ref]bool) {
 	req = &backendv1.HeartbeatRequest{Leadership: b.leadership(), BackendId: b.record.id, FrontendRpcAddr: b.rpcAddr}
 	committed = make(map[schedule.Ref]bool)
@@ -168,6 +171,7 @@ func (b *beat) request() (req *backendv1.HeartbeatRequest, committed map[schedul
 			}
 		}
 	})
+	req.Number = b.asks()
 	return req, committed
 }
 
@@ -194,10 +198,10 @@ func (b *beat) failed(err error) {
 
 // learn takes over the answer to a heartbeat. One that a later one has overtaken
 // says that the backend is there, and nothing else that is not known better.
-func (b *beat) learn(number uint64, req *backendv1.HeartbeatRequest, answer *backendv1.HeartbeatResponse, committed map[schedule.Ref]bool) {
+func (b *beat) learn(req *backendv1.HeartbeatRequest, answer *backendv1.HeartbeatResponse, committed map[schedule.Ref]bool) {
 	b.registry.mu.Lock()
 	defer b.registry.mu.Unlock()
-	rec := b.record
+	rec, number := b.record, req.Number
 	first := !rec.alive(time.Now())
 	rec.heard, rec.unanswered, rec.gone, rec.err, rec.toldDead = time.Now(), 0, false, "", false
 	if first {

@@ -419,7 +419,10 @@ type HeartbeatRequest struct {
 	AppliedIndex uint64 `protobuf:"varint,5,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	ClusterId    string `protobuf:"bytes,6,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	// All frontends' rpc addresses, for when the leader is lost.
-	Frontends     []string `protobuf:"bytes,7,rep,name=frontends,proto3" json:"frontends,omitempty"`
+	Frontends []string `protobuf:"bytes,7,rep,name=frontends,proto3" json:"frontends,omitempty"`
+	// Heartbeats of a leader are numbered. They do not wait for each other, and what
+	// comes after one with a higher number lists tasks as they were.
+	Number        uint64 `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -501,6 +504,13 @@ func (x *HeartbeatRequest) GetFrontends() []string {
 		return x.Frontends
 	}
 	return nil
+}
+
+func (x *HeartbeatRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
 }
 
 type HeartbeatResponse struct {
@@ -2809,7 +2819,7 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\aTaskRef\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\x04R\x06taskId\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05drain\x18\x03 \x01(\bR\x05drain\"\xae\x02\n" +
+	"\x05drain\x18\x03 \x01(\bR\x05drain\"\xc6\x02\n" +
 	"\x10HeartbeatRequest\x12<\n" +
 	"\n" +
 	"leadership\x18\x01 \x01(\v2\x1c.shoal.backend.v1.LeadershipR\n" +
@@ -2821,7 +2831,8 @@ const file_backend_v1_backend_proto_rawDesc = "" +
 	"\rapplied_index\x18\x05 \x01(\x04R\fappliedIndex\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x06 \x01(\tR\tclusterId\x12\x1c\n" +
-	"\tfrontends\x18\a \x03(\tR\tfrontends\"\xf9\x01\n" +
+	"\tfrontends\x18\a \x03(\tR\tfrontends\x12\x16\n" +
+	"\x06number\x18\b \x01(\x04R\x06number\"\xf9\x01\n" +
 	"\x11HeartbeatResponse\x12\x14\n" +
 	"\x05slots\x18\x01 \x01(\rR\x05slots\x122\n" +
 	"\x05tasks\x18\x02 \x03(\v2\x1c.shoal.backend.v1.TaskStatusR\x05tasks\x123\n" +
