@@ -35,6 +35,9 @@ func restore(t *testing.T, mode string) {
 	mustShoal(t, "admin", "snapshot", "save", file, "--fe", fe.Ready.RPC)
 	more(after)
 	fe.Kill()
+	newer := filepath.Join(t.TempDir(), "newer")
+	mustShoal(t, "admin", "snapshot", "save", newer, "--data-dir", fe.Dir)
+	mustShoal(t, "admin", "snapshot", "restore", newer, "--data-dir", t.TempDir())
 
 	next := cluster.New(t, "fe", "--warehouse", "file://"+filepath.Join(fe.Dir, "warehouse"))
 	out := mustShoal(t, "admin", "snapshot", "restore", file, "--data-dir", next.Dir)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,32 +28,52 @@ func snapshotCommand() *cobra.Command {
 }
 
 func saveCommand() *cobra.Command {
-	return &cobra.Command{Use: "save FILE", Short: "Save the replicated state of a running cluster", Args: cobra.ExactArgs(1),
+	var dataDir string
+	cmd := &cobra.Command{Use: "save FILE", Short: "Save the replicated state of a running cluster, or what a frontend that does not run has of it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, done, err := dialAdmin(cmd)
-			if err != nil {
-				return err
+			write := func(w io.Writer) error { return feserver.SaveFolder(w, filepath.Join(dataDir, "fe")) }
+			if dataDir == "" {
+				client, done, err := dialAdmin(cmd)
+				if err != nil {
+					return err
+				}
+				defer done()
+				write = func(w io.Writer) error { return receive(cmd.Context(), w, client) }
 			}
-			defer done()
-			stream, err := client.SaveSnapshot(cmd.Context(), &adminv1.SaveSnapshotRequest{})
-			if err != nil {
-				return readable(err)
-			}
-			applied, err := saveSnapshot(args[0], func() ([]byte, error) {
-				chunk, err := stream.Recv()
-				return chunk.GetData(), err
-			})
+			applied, err := saveSnapshot(args[0], write)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "saved the state of log index %d to %s\n", applied, args[0])
 			return nil
 		}}
+	cmd.Flags().StringVar(&dataDir, "data-dir", "", "`folder` of a frontend that does not run: save what it has, when a majority of the others is lost")
+	return cmd
 }
 
-// saveSnapshot writes what next gives to a file, which is there only if it is a
+// receive writes the snapshot that a frontend sends.
+func receive(ctx context.Context, w io.Writer, client adminv1.AdminServiceClient) error {
+	stream, err := client.SaveSnapshot(ctx, &adminv1.SaveSnapshotRequest{})
+	if err != nil {
+		return readable(err)
+	}
+	for {
+		chunk, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return readable(err)
+		}
+		if _, err := w.Write(chunk.GetData()); err != nil {
+			return err
+		}
+	}
+}
+
+// saveSnapshot has a snapshot written to a file, which is there only if it is a
 // whole snapshot, and durable then.
-func saveSnapshot(path string, next func() ([]byte, error)) (applied uint64, err error) {
+func saveSnapshot(path string, write func(io.Writer) error) (applied uint64, err error) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return 0, fmt.Errorf("%s is there already", path)
 	}
@@ -61,7 +82,7 @@ func saveSnapshot(path string, next func() ([]byte, error)) (applied uint64, err
 		return 0, err
 	}
 	defer os.Remove(f.Name()) // it has its own name by then if all went well
-	if err := errors.Join(copyChunks(f, next), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
 		return 0, err
 	}
 	s, err := backup.Open(f.Name())
@@ -72,21 +93,6 @@ func saveSnapshot(path string, next func() ([]byte, error)) (applied uint64, err
 		return 0, err
 	}
 	return s.Applied(), atomicfile.SyncFolder(filepath.Dir(path))
-}
-
-func copyChunks(w io.Writer, next func() ([]byte, error)) error {
-	for {
-		chunk, err := next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return readable(err)
-		}
-		if _, err := w.Write(chunk); err != nil {
-			return err
-		}
-	}
 }
 
 func restoreCommand() *cobra.Command {

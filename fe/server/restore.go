@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +16,16 @@ import (
 	"shoal/fe/state"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
+
+// SaveFolder writes a snapshot of what the data folder of a frontend holds that
+// does not run: what no majority had with it (raftstore.Read).
+func SaveFolder(w io.Writer, dataDir string) error {
+	s, err := raftstore.Read(filepath.Join(dataDir, "raft"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return backup.Write(w, s)
+}
 
 // RestoreConfig says what a cluster is restored from.
 type RestoreConfig struct {

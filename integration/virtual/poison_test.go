@@ -113,8 +113,8 @@ func TestNeverDone(t *testing.T) {
 			}
 		})
 		w.properties += `, "max_batch_interval"="5"` // and with it the task's time-out of a minute
-		w.createJob(6)
-		w.produce(50)
+		w.createJob(2)
+		w.produce(15)
 		w.settled(time.Hour)
 	})
 }
