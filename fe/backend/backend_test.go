@@ -2,7 +2,6 @@ package backend_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -315,11 +314,14 @@ func TestLiveness(t *testing.T) {
 		if s := c.status(0); s.Alive || s.Unheard {
 			t.Errorf("after its process ended: %+v, want dead at once", s)
 		}
-		if _, err := c.registry.Pick(); err == nil {
+		if _, err := c.registry.Pick(t.Context()); err == nil {
 			t.Error("a dead backend is offered for calls")
 		}
 		c.up()
-		pass(3 * time.Second) // gRPC's pause between two tries
+		if _, err := c.registry.Pick(t.Context()); err != nil {
+			t.Errorf("a call does not wait for a backend that has just started: %v", err)
+		}
+		pass(time.Second) // gRPC's pause between two tries
 		if s := c.status(0); !s.Alive {
 			t.Errorf("back again: %+v", s)
 		}
@@ -422,10 +424,9 @@ func TestNewLeader(t *testing.T) {
 func TestReadFooters(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		paths := []string{"7/a.parquet", "7/b.parquet"}
-		if _, err := c.registry.ReadFooters(t.Context(), paths); !errors.Is(err, backend.ErrNoBackend) {
-			t.Errorf("without a backend: %v", err)
+		if _, err := c.registry.ReadFooters(t.Context(), paths); err != nil {
+			t.Errorf("before a heartbeat was answered, which is waited for: %v", err)
 		}
-		pass(time.Second)
 		for _, lost := range []int{0, 2, 3} {
 			c.node.mu.Lock()
 			c.node.lost = lost
@@ -465,7 +466,7 @@ func TestDroppedBackend(t *testing.T) {
 		if ids := c.registry.Backends(); slices.ContainsFunc(ids, func(s backend.Status) bool { return s.ID == c.backends[0] }) {
 			t.Errorf("a dropped backend is still there: %v", ids)
 		}
-		if _, err := c.registry.Client(c.backends[0]); err == nil {
+		if _, err := c.registry.Pick(t.Context()); err == nil {
 			t.Error("a dropped backend is offered for calls")
 		}
 		c.apply(&raftlogv1.Command{Body: &raftlogv1.Command_AddBackend{AddBackend: &raftlogv1.AddBackend{Host: "127.0.0.1", RpcPort: 1}}})

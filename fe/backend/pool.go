@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -38,8 +39,13 @@ func NewPool(viewer Viewer, live func() []uint64, dial ...grpc.DialOption) *Pool
 }
 
 // Pick calls some backend that is alive; they take turns. One that is being
-// decommissioned is asked only if there is no other.
-func (p *Pool) Pick() (backendv1.BackendServiceClient, error) {
+// decommissioned is asked only if there is no other. Where none is alive, it
+// waits a moment for one.
+func (p *Pool) Pick(ctx context.Context) (backendv1.BackendServiceClient, error) {
+	return await(ctx, p.pick)
+}
+
+func (p *Pool) pick() (backendv1.BackendServiceClient, error) {
 	live := p.live()
 	var stay, leave []string
 	p.state.View(func(s *state.State) {

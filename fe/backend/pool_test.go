@@ -3,6 +3,7 @@ package backend_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -20,7 +21,9 @@ func (v viewer) View(read func(*state.State)) { read(v.State) }
 
 // TestPool: queries go to backends that are alive, in turns, and to one that is
 // being decommissioned only for want of others.
-func TestPool(t *testing.T) {
+func TestPool(t *testing.T) { synctest.Test(t, testPool) }
+
+func testPool(t *testing.T) {
 	s, index := viewer{state.New()}, uint64(0)
 	apply := func(cmd *raftlogv1.Command) uint64 {
 		t.Helper()
@@ -55,7 +58,7 @@ func TestPool(t *testing.T) {
 		live = tt.live
 		picked := map[backendv1.BackendServiceClient]bool{}
 		for range 8 {
-			client, err := pool.Pick()
+			client, err := pool.Pick(t.Context())
 			switch {
 			case err == nil:
 				picked[client] = true

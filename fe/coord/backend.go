@@ -23,7 +23,7 @@ const tries = 3
 // before it has said anything, another is asked.
 func (c *Coordinator) runOnBackend(ctx context.Context, p *plan, w result.Writer) (err error) {
 	for range tries {
-		backend, none := c.cfg.Backends.Pick()
+		backend, none := c.cfg.Backends.Pick(ctx)
 		if none != nil {
 			return errno.Wrap(errno.Unknown, none, "no backend can answer the query: %v", none)
 		}

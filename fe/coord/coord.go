@@ -33,7 +33,7 @@ type Store interface{ View(f func(*state.State)) }
 // Backends knows who can run a query.
 type Backends interface {
 	// Pick is some live backend, an error if there is none.
-	Pick() (backendv1.BackendServiceClient, error)
+	Pick(context.Context) (backendv1.BackendServiceClient, error)
 }
 
 // Topics reads records of topics, as rows of preview.Schema. Files are those of

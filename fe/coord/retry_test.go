@@ -18,7 +18,7 @@ import (
 // A line is backends that are picked one after the other.
 type line []*scripted
 
-func (l *line) Pick() (backendv1.BackendServiceClient, error) {
+func (l *line) Pick(context.Context) (backendv1.BackendServiceClient, error) {
 	if len(*l) == 0 {
 		return nil, errors.New("no backend is alive")
 	}

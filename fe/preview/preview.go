@@ -35,7 +35,7 @@ const timeout = 30 * time.Second
 
 // Backends knows who can read records.
 type Backends interface {
-	Pick() (backendv1.BackendServiceClient, error)
+	Pick(context.Context) (backendv1.BackendServiceClient, error)
 }
 
 // Reader reads previews.
@@ -107,7 +107,7 @@ func (r *Reader) read(ctx context.Context, database uint64, asked *loaddef.Topic
 	if err != nil {
 		return nil, err
 	}
-	backend, err := r.Backends.Pick()
+	backend, err := r.Backends.Pick(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("no backend can read the records: %w", err)
 	}

@@ -56,7 +56,7 @@ func startBackend(t testing.TB) *localBackend {
 	return b
 }
 
-func (b *localBackend) Pick() (backendv1.BackendServiceClient, error) {
+func (b *localBackend) Pick(context.Context) (backendv1.BackendServiceClient, error) {
 	if b.gone {
 		return nil, errors.New("no backend is alive")
 	}
