@@ -31,13 +31,17 @@ const (
 // the cluster or is taken into one.
 func enter(ctx context.Context, cfg Config, sealer *seal.Sealer) (self, error) {
 	id, found, err := readIdentity(cfg.DataDir)
-	switch {
-	case err != nil || found:
+	if err != nil || id.ClusterID != "" {
 		return id, err
+	}
+	if !found {
+		id = self{FrontendID: newFrontendID()}
+	}
+	switch {
 	case cfg.Bootstrap:
-		id = self{FrontendID: newFrontendID(), ClusterID: rand.Text()[:12]}
+		id.ClusterID = rand.Text()[:12]
 	case len(cfg.Join) > 0:
-		if id, err = join(ctx, cfg, sealer); err != nil {
+		if id.ClusterID, err = join(ctx, cfg, sealer, id); err != nil {
 			return self{}, fmt.Errorf("joining the cluster: %w", err)
 		}
 	default:
@@ -46,20 +50,22 @@ func enter(ctx context.Context, cfg Config, sealer *seal.Sealer) (self, error) {
 	return id, writeIdentity(cfg.DataDir, id)
 }
 
-// join has a new frontend taken into the cluster. Its id is lost if it dies
-// before that is written; the next one then takes its place.
-func join(ctx context.Context, cfg Config, sealer *seal.Sealer) (self, error) {
-	id := self{FrontendID: newFrontendID()}
+// join has a new frontend taken into a cluster, whose id it returns. The
+// frontend's own is kept before: one that does not come to its end, and is tried
+// again and again, must not be another member each time.
+func join(ctx context.Context, cfg Config, sealer *seal.Sealer, id self) (clusterID string, err error) {
+	if err := writeIdentity(cfg.DataDir, id); err != nil {
+		return "", err
+	}
 	cfg.Logger.Info("a new frontend joins", "frontend_id", id.FrontendID, "frontends", cfg.Join)
 	resp, err := joiner(cfg, func() []string { return cfg.Join }).Ask(ctx, joinRequest(cfg, id))
 	if err != nil {
-		return self{}, refusal(err)
+		return "", refusal(err)
 	}
 	if err := agreeOnWarehouse(cfg, resp.Warehouse); err != nil {
-		return self{}, err
+		return "", err
 	}
-	id.ClusterID = resp.ClusterId
-	return id, sealer.Take(resp.ClusterKey)
+	return resp.ClusterId, sealer.Take(resp.ClusterKey)
 }
 
 func joiner(cfg Config, frontends func() []string) *membership.Joiner {

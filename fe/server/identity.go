@@ -13,7 +13,8 @@ import (
 // in the middle goes on with the same one.
 type self struct {
 	FrontendID string `json:"frontend_id"`
-	ClusterID  string `json:"cluster_id"`
+	// ClusterID is empty while the frontend joins for the first time.
+	ClusterID string `json:"cluster_id"`
 	// Begun says that the folder has held a log: without it, this id has no
 	// vote any more.
 	Begun bool `json:"begun,omitempty"`
@@ -21,8 +22,8 @@ type self struct {
 
 // Missing implements identity.Identity.
 func (s self) Missing() string {
-	if s.FrontendID == "" || s.ClusterID == "" {
-		return "frontend_id or cluster_id"
+	if s.FrontendID == "" {
+		return "frontend_id"
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -240,13 +241,28 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestRefused: frontends that the cluster does not take, and why.
+// id is what the frontend's folder says that it is.
+func (f *frontend) id() string {
+	f.t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.cfg.DataDir, "frontend.json"))
+	var id struct {
+		FrontendID string `json:"frontend_id"`
+	}
+	if err := errors.Join(err, json.Unmarshal(text, &id)); err != nil || id.FrontendID == "" {
+		f.t.Errorf("%s, %v", text, err)
+	}
+	return id.FrontendID
+}
+
+// TestRefused: frontends that the cluster does not take, and why. One that tries
+// again is the same one, and no other member each time.
 func TestRefused(t *testing.T) {
 	a := newFrontend(t, server.Config{Bootstrap: true, NewWarehouse: "file://" + t.TempDir()}).mustStart()
 	other := newFrontend(t, server.Config{Bootstrap: true, NewWarehouse: "file://" + t.TempDir()}).mustStart()
 	other.mustEnd()
 	b := newFrontend(t, server.Config{Join: []string{a.rpc}, Warehouse: "file:///elsewhere"})
 	b.wants("another warehouse", b.start(), "fixed at bootstrap")
+	id := b.id()
 	b.cfg.Warehouse = ""
 	if err := os.Rename(filepath.Join(other.cfg.DataDir, "cluster.key"), filepath.Join(b.cfg.DataDir, "cluster.key")); err != nil {
 		t.Fatal(err)
@@ -263,5 +279,8 @@ func TestRefused(t *testing.T) {
 	nobody := newFrontend(t, server.Config{})
 	nobody.wants("neither --bootstrap nor --join", nobody.start(), "start the first one of a cluster with --bootstrap, others with --join")
 	b.mustStart().mustEnd()
+	if b.id() != id {
+		t.Errorf("it was %s and is %s", id, b.id())
+	}
 	a.end() // one of two
 }
