@@ -243,5 +243,5 @@ func (r *Reader) decode(p *partition) {
 	}
 	p.rest.OK()
 	p.damaged = 0
-	p.run = run{records: records, next: next}
+	p.run = run{records: records, bytes: source.Size(records), next: next}
 }

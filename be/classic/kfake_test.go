@@ -216,6 +216,29 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// What is in memory and was not handed out is told.
+func TestInHand(t *testing.T) {
+	inWorld(t, 1, 1, func(t *testing.T, w *world) {
+		w.produce(0, 1000)
+		r := w.read()
+		r.limits.MaxRecords = 400
+		for _, want := range []int64{600 * 4, 200 * 4, 0} { // such as v999
+			if got := r.fetch().InHand; got != want {
+				t.Errorf("%d bytes are in hand, want %d", got, want)
+			}
+		}
+		r.QueueAcks(source.Acks(r.Assigned()[0], offsets.Of(offsets.Range{First: 0, Last: 999}), source.Release))
+		if got := r.fetch().InHand; got != 600*4 {
+			t.Errorf("%d bytes are in hand once more", got)
+		}
+		r.QueueAcks(source.Acks(r.Assigned()[0], offsets.Of(offsets.Range{First: 0, Last: 0}), source.Release))
+		r.limits.MaxRecords = 1000
+		if got := r.fetch().InHand; got != 0 {
+			t.Errorf("%d bytes are in hand of what was read again", got)
+		}
+	})
+}
+
 // What is released is read again from the lowest offset on; nothing else moves
 // the position.
 func TestRelease(t *testing.T) {

@@ -38,6 +38,7 @@ type partition struct {
 // without a record are void, or expired. It is empty where next is zero.
 type run struct {
 	records []*source.Record
+	bytes   int64 // of the records
 	next    int64
 	expired bool
 }
@@ -45,6 +46,14 @@ type run struct {
 func (p *partition) hasRun() bool { return p.run.next > p.position }
 
 func (p *partition) inHand() bool { return p.answer != nil || p.hasRun() }
+
+// size is how many bytes of p are in hand.
+func (p *partition) size() int64 {
+	if p.answer != nil {
+		return int64(len(p.answer.RecordBatches))
+	}
+	return p.run.bytes
+}
 
 // behind tells whether more is there already.
 func (p *partition) behind() bool {
@@ -85,6 +94,7 @@ func (p *partition) pass() {
 		p.position = left[0].First
 	}
 	n, _ := slices.BinarySearchFunc(p.run.records, p.position, byOffset)
+	p.run.bytes -= source.Size(p.run.records[:n])
 	p.run.records = p.run.records[n:]
 }
 
@@ -128,6 +138,7 @@ func (p *partition) take(n int, bytes int64) source.Partition {
 	} else {
 		out.Gaps = void
 	}
+	p.run.bytes -= source.Size(out.Records)
 	p.position, p.run.records = next, p.run.records[taken:]
 	p.pass()
 	return out

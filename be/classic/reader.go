@@ -99,6 +99,9 @@ func (r *Reader) Fetch(ctx context.Context, limits source.Limits) (source.Fetch,
 	}
 	f.Partitions = append(f.Partitions, r.troubles()...)
 	f.More = slices.ContainsFunc(r.parts, (*partition).behind)
+	for _, p := range r.parts {
+		f.InHand += p.size()
+	}
 	return f, ctx.Err()
 }
 

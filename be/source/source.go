@@ -88,6 +88,8 @@ type Fetch struct {
 	End bool
 	// More tells that there is more already, where the source knows.
 	More bool
+	// InHand is about how many bytes the source has in memory and did not hand out.
+	InHand int64
 }
 
 // Limits bound one fetch.

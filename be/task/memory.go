@@ -27,14 +27,15 @@ const (
 )
 
 // room makes sure that the memory for another fetch is there: less of it if need
-// be, and otherwise not now.
+// be, and otherwise not now. What the source has in hand is there already, and
+// comes before anything else.
 func (t *Task) room(b *batch) error {
 	if t.cfg.Memory == nil {
 		return nil
 	}
 	t.want = max(leastWant, min(t.want, t.maxBytes()-b.bytes))
 	for {
-		err := t.cfg.Memory.Try(cost(b) + byteCost*t.want)
+		err := t.cfg.Memory.Try(cost(b) + max(t.inHand, byteCost*t.want))
 		if err == nil || t.want == leastWant {
 			return err
 		}
@@ -55,7 +56,8 @@ func (t *Task) brought(f source.Fetch, b *batch, asked int64) {
 	if t.cfg.Memory == nil {
 		return
 	}
-	t.cfg.Memory.Hold(cost(b))
+	t.inHand = f.InHand
+	t.cfg.Memory.Hold(cost(b) + t.inHand)
 	var got int64
 	for i := range f.Partitions {
 		got += source.Size(f.Partitions[i].Records)
@@ -71,10 +73,10 @@ func (t *Task) brought(f source.Fetch, b *batch, asked int64) {
 	t.swell = min(mostSwell, max(1, grown, t.swell*3/4))
 }
 
-// letGo tells that nothing is held any more.
+// letGo tells that nothing is held any more but what the source has in hand.
 func (t *Task) letGo() {
 	if t.cfg.Memory != nil {
-		t.cfg.Memory.Hold(0)
+		t.cfg.Memory.Hold(t.inHand)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 type tight struct{ total, held int64 }
 
 func (m *tight) Try(bytes int64) error {
-	if bytes > m.total {
+	if bytes > max(m.total, m.held) {
 		return errors.New("full")
 	}
 	m.held = bytes
@@ -70,5 +70,33 @@ func TestFetchesFitTheMemory(t *testing.T) {
 	tk.brought(source.Fetch{}, &batch{}, ask())
 	if tk.want != firstWant {
 		t.Errorf("on a quiet topic it wants %d", tk.want)
+	}
+}
+
+// TestMemoryInHand: what the source keeps in memory counts, until the task ends,
+// and can be taken from there however little room there is.
+func TestMemoryInHand(t *testing.T) {
+	memory := &tight{total: 10 << 20}
+	tk := New(Config{
+		Spec:   &backendv1.TaskSpec{Load: &typesv1.RoutineLoad{MaxBatchRows: 1 << 30, MaxBatchSize: 1 << 40}},
+		Source: idle{}, Runtime: Real{}, Logger: discard, MaxBytes: 1 << 40, Memory: memory,
+	})
+	b := &batch{bytes: 1 << 20}
+	f := of(0, 1<<20)
+	f.InHand = 40 << 20
+	tk.brought(f, b, 1<<20)
+	if memory.held < 42<<20 {
+		t.Errorf("%d bytes are held, of 1 MiB of records and 40 MiB in hand", memory.held)
+	}
+	tk.letGo()
+	if memory.held != 40<<20 {
+		t.Errorf("%d bytes are held of 40 MiB in hand", memory.held)
+	}
+	if err := tk.room(&batch{}); err != nil {
+		t.Errorf("what is in hand cannot be taken: %v", err)
+	}
+	tk.close(t.Context())
+	if memory.held != 0 {
+		t.Errorf("%d bytes are held after the end", memory.held)
 	}
 }

@@ -143,6 +143,7 @@ type Task struct {
 	fetch  int    // how many a fetch asks for
 	want   int64  // how many bytes a fetch is to bring into memory
 	swell  int64  // how many there are for one that was asked for
+	inHand int64  // bytes that the source has in memory beside those
 	trying error  // why the child's work did not succeed yet
 	poison poison // what must not be decoded
 }
@@ -266,6 +267,8 @@ func (t *Task) Status() *backendv1.TaskStatus {
 func (t *Task) close(ctx context.Context) {
 	t.status.phase(backendv1.TaskStatus_PHASE_DRAINING)
 	t.acknowledged(t.cfg.Source.Close(context.WithoutCancel(ctx)))
+	t.inHand = 0
+	t.letGo()
 	t.status.end()
 }
 
