@@ -33,6 +33,8 @@ func unplaced(in *Input) *Verdict {
 		return &Verdict{NoBackend, Bad, fmt.Sprintf("No backend is alive, of %d known.", len(in.Backends))}
 	case takers == 0:
 		return &Verdict{NoBackend, Bad, "No backend takes tasks: " + strings.Join(refusals(in.Backends), ", ") + "."}
+	case jobs.Classic(in.Job) && (jobs.RepairTask(in.Job) != nil || len(in.Job.Suspects) > 0):
+		return &Verdict{Isolating, Warn, "Backends died, one after the other, where this job reads: its tasks wait while the record to blame is looked for in ever smaller parts."}
 	case in.SlotsTaken >= slots:
 		return noSlot(in, takers, slots)
 	case in.View != nil && in.View.Err != nil:

@@ -46,6 +46,7 @@ const (
 	PinningAgain  Kind = "pinning_again"
 	NoBackend     Kind = "no_backend"
 	NoSlot        Kind = "no_slot"
+	Isolating     Kind = "isolating"
 	NoTopic       Kind = "no_topic"
 	BrokerAway    Kind = "broker_away"
 	NotTaken      Kind = "task_refused"

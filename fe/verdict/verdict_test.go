@@ -94,6 +94,16 @@ func TestOf(t *testing.T) {
 			in.Backends[0].Alive, in.Backends[0].Unheard = false, true
 		}, verdict.NoBackend, verdict.Busy, "hear from 1 backend."},
 		{"no slot", func(in *verdict.Input) { untasked(in); in.SlotsTaken = 16 }, verdict.NoSlot, verdict.Warn, "No slot is free: all 16 of 1 backend are taken. Jobs take turns of 30s; with another backend, or more --slots, all load at a time."},
+		{"readers were lost", func(in *verdict.Input) {
+			classic(in)
+			untasked(in)
+			in.Job.Tasks = []*raftlogv1.Task{{Id: 5, Repair: []*typesv1.PartitionRanges{{Ranges: []*typesv1.OffsetRange{{First: 3, Last: 9}}}}}}
+		}, verdict.Isolating, verdict.Warn, "ever smaller parts. Backends died while they read 7 offsets, of which one may have ended them: a repair task reads them."},
+		{"what lost readers had is left", func(in *verdict.Input) {
+			classic(in)
+			untasked(in)
+			in.Job.Suspects = []*typesv1.PartitionRanges{{}}
+		}, verdict.Isolating, verdict.Warn, "its tasks wait"},
 		{"no slot, and nothing to load", func(in *verdict.Input) {
 			untasked(in)
 			in.SlotsTaken = 16
