@@ -308,13 +308,23 @@ func (p *Process) TryStop() error {
 	select {
 	case <-p.exited:
 	case <-time.After(StartTimeout):
-		p.Kill()
+		p.dump()
 		return fmt.Errorf("%s did not end in %v:\n%s", p.name, StartTimeout, p.Log())
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		return fmt.Errorf("%s exited with %d, want 0:\n%s", p.name, code, p.Log())
 	}
 	return nil
+}
+
+// dump ends the process; its log has the stacks of all that it was doing.
+func (p *Process) dump() {
+	p.cmd.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-p.exited:
+	case <-time.After(StartTimeout):
+		p.Kill()
+	}
 }
 
 // Wait waits for a process that is expected to end by itself.
