@@ -30,6 +30,7 @@ type backend struct {
 	tasks   []*running
 	heard   time.Time
 	term    uint64
+	newest  uint64 // of the leader's heartbeats
 	index   uint64 // the leader's, as last heard
 	ends    bool   // it was told to
 	slots   uint32
@@ -60,7 +61,7 @@ func (b *backend) fate() fate { return b.s.net.fate(b.place(), brokerPlace) }
 // start begins a new process.
 func (b *backend) start() {
 	b.proc = &process{name: b.name}
-	b.id, b.leader, b.tasks, b.term, b.index = 0, nil, nil, 0, 0
+	b.id, b.leader, b.tasks, b.term, b.newest, b.index = 0, nil, nil, 0, 0, 0
 	b.startMs, b.ends = b.s.w.now.UnixMilli(), false
 	b.heard = b.s.w.now
 	b.slots = uint32(b.s.cfg.Slots)
@@ -123,35 +124,53 @@ func (b *backend) watch() {
 	}
 }
 
-// heartbeat is the executor's side of BackendService.Heartbeat.
+// heartbeat is the executor's side of BackendService.Heartbeat. One that another
+// has overtaken changes nothing.
 func (b *backend) heartbeat(from *frontend, req *backendv1.HeartbeatRequest) (*backendv1.HeartbeatResponse, error) {
-	if req.Leadership.Term < b.term {
+	if !b.follow(req.Leadership.Term) {
 		return nil, errTerm
 	}
-	b.term, b.heard, b.leader = req.Leadership.Term, b.s.w.now, from
+	b.heard, b.leader = b.s.w.now, from
 	b.index = max(b.index, req.AppliedIndex)
 	resp := &backendv1.HeartbeatResponse{Slots: b.slots, StartTimeMs: b.startMs}
-	for _, r := range slices.Clone(b.tasks) {
-		if !slices.ContainsFunc(req.Tasks, func(t *backendv1.TaskRef) bool { return refOf(t) == r.ref }) {
-			r.cancel()
-			if closed(r.done) {
-				b.tasks = slices.DeleteFunc(b.tasks, func(other *running) bool { return other == r })
-				continue
-			}
-		}
+	if req.Number > b.newest {
+		b.newest = req.Number
+		resp.Lacking = b.reconcile(req.Tasks)
+	}
+	for _, r := range b.tasks {
 		status := r.task.Status()
 		status.Ended = closed(r.done)
 		resp.Tasks = append(resp.Tasks, status)
 	}
-	for _, t := range req.Tasks {
+	return resp, nil
+}
+
+// follow takes over a leader's term, if it is not an older one.
+func (b *backend) follow(term uint64) bool {
+	if term > b.term {
+		b.term, b.newest = term, 0
+	}
+	return term == b.term
+}
+
+// reconcile has only run what is wanted, and returns what of it does not.
+func (b *backend) reconcile(want []*backendv1.TaskRef) (lacking []*backendv1.TaskRef) {
+	for _, t := range want {
 		switch r := b.running(refOf(t)); {
 		case r == nil:
-			resp.Lacking = append(resp.Lacking, t)
+			lacking = append(lacking, t)
 		case t.Drain:
 			r.task.Finish()
 		}
 	}
-	return resp, nil
+	b.tasks = slices.DeleteFunc(b.tasks, func(r *running) bool {
+		if slices.ContainsFunc(want, func(t *backendv1.TaskRef) bool { return refOf(t) == r.ref }) {
+			return false
+		}
+		r.cancel()
+		return closed(r.done)
+	})
+	return lacking
 }
 
 func refOf(t *backendv1.TaskRef) schedule.Ref { return schedule.Ref{TaskID: t.TaskId, Epoch: t.Epoch} }
@@ -168,10 +187,9 @@ func (b *backend) running(ref schedule.Ref) *running {
 func (b *backend) submit(req *backendv1.SubmitTaskRequest) error {
 	spec := req.Task
 	ref := schedule.Ref{TaskID: spec.TaskId, Epoch: spec.Epoch}
-	if req.Leadership.Term < b.term {
+	if !b.follow(req.Leadership.Term) {
 		return errTerm
 	}
-	b.term = req.Leadership.Term
 	if b.ends {
 		return errEnds
 	}

@@ -38,6 +38,7 @@ type leadership struct {
 	view    *kafka.View // the last look at the topic and its group, nil before the first
 	off     bool        // tasks are not to be placed now
 	members int         // names given
+	beats   uint64      // heartbeats sent
 }
 
 // health is what heartbeats told of a backend.
@@ -125,11 +126,13 @@ func (l *leadership) heartbeat(b *backend, id uint64) {
 		l.health[id] = h
 	}
 	h.unanswered++
+	l.beats++
 	st := l.replica.state
 	req := &backendv1.HeartbeatRequest{
 		Leadership: l.leadership(), BackendId: id,
 		Tasks:        schedule.Heartbeat(st.Jobs(), id),
 		AppliedIndex: st.Applied(),
+		Number:       l.beats,
 	}
 	l.at(Heartbeat)
 	var resp *backendv1.HeartbeatResponse
