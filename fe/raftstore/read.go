@@ -31,7 +31,8 @@ func Read(dir string, logger *slog.Logger) (s *state.State, err error) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrInUse)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if s, err = lastSnapshot(dir, logger); err != nil {
+	s, through, err := lastSnapshot(dir, logger)
+	if err != nil {
 		return nil, err
 	}
 	var meta metadb.BoltMetaDB
@@ -43,7 +44,7 @@ func Read(dir string, logger *slog.Logger) (s *state.State, err error) {
 	defer func() { err = errors.Join(err, log.Close()) }()
 	f := &fsm{state: s}
 	last, err := log.LastIndex()
-	for index := s.Applied() + 1; err == nil && index <= last; index++ {
+	for index := through + 1; err == nil && index <= last; index++ {
 		var entry raft.Log
 		if err = log.GetLog(index, &entry); err == nil {
 			f.Apply(&entry)
@@ -52,20 +53,22 @@ func Read(dir string, logger *slog.Logger) (s *state.State, err error) {
 	return f.state, err
 }
 
-// lastSnapshot is the newest one in a folder, or the state before any entry.
-func lastSnapshot(dir string, logger *slog.Logger) (*state.State, error) {
+// lastSnapshot is the newest one in a folder, or the state before any entry. through
+// is the last entry in it, which need be no command; the log may begin behind it.
+func lastSnapshot(dir string, logger *slog.Logger) (s *state.State, through uint64, err error) {
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, retained, hclogger(logger))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	list, err := snapshots.List()
 	if err != nil || len(list) == 0 {
-		return state.New(), err
+		return state.New(), 0, err
 	}
 	_, content, err := snapshots.Open(list[0].ID)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer content.Close()
-	return state.ReadSnapshot(content)
+	s, err = state.ReadSnapshot(content)
+	return s, list[0].Index, err
 }

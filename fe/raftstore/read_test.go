@@ -60,3 +60,24 @@ func TestReadAndPlant(t *testing.T) {
 		}
 	})
 }
+
+// TestReadBehindBarriers: what the log does not have before its first entry is in
+// the snapshot, also if commands were not the last that it took.
+func TestReadBehindBarriers(t *testing.T) {
+	dir, quiet := filepath.Join(t.TempDir(), "raft"), slog.New(slog.DiscardHandler)
+	s := open(t, dir)
+	propose(t, s, bootstrap())
+	for range 3 {
+		if err := s.Barrier(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.TakeSnapshot(1); err != nil {
+		t.Fatal(err)
+	}
+	propose(t, s, createDatabase("behind"))
+	closeStore(t, s)
+	if read, err := raftstore.Read(dir, quiet); err != nil || len(read.Databases()) != 1 {
+		t.Fatalf("Read = %v", err)
+	}
+}
