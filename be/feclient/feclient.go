@@ -172,7 +172,7 @@ func call[T any](ctx context.Context, c *Client, do func(context.Context, fronte
 			return resp, nil
 		}
 		failed = fmt.Errorf("frontend %s: %w", addr, err)
-		leader, elsewhere := redirection(err)
+		leader, elsewhere := rpcconn.Elsewhere(err)
 		if ctx.Err() != nil || !elsewhere && !moved {
 			return zero, failed
 		}
@@ -193,18 +193,6 @@ func (c *Client) next(tried []string) string {
 		}
 	}
 	return ""
-}
-
-// redirection tells whether another frontend should be asked, and which if the
-// answer named one.
-func redirection(err error) (leader string, elsewhere bool) {
-	st := status.Convert(err)
-	for _, detail := range st.Details() {
-		if nl, ok := detail.(*frontendv1.NotLeader); ok {
-			return nl.LeaderRpcAddr, true
-		}
-	}
-	return "", st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded
 }
 
 func (c *Client) connect(addr string) (*grpc.ClientConn, error) {
