@@ -36,7 +36,7 @@ func restore(t *testing.T, mode string) {
 	more(after)
 	fe.Kill()
 	newer := filepath.Join(t.TempDir(), "newer")
-	mustShoal(t, "admin", "snapshot", "save", newer, "--data-dir", fe.Dir)
+	mustShoal(t, "admin", "snapshot", "save", newer, "--from-data-dir", fe.Dir)
 	mustShoal(t, "admin", "snapshot", "restore", newer, "--data-dir", t.TempDir())
 
 	next := cluster.New(t, "fe", "--warehouse", "file://"+filepath.Join(fe.Dir, "warehouse"))

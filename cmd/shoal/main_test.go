@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,17 @@ func TestWrongUse(t *testing.T) {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// Where a frontend's settings are in the environment, as in a container, a snapshot
+// is still that of the running cluster.
+func TestSaveBesideAFrontend(t *testing.T) {
+	t.Setenv("SHOAL_DATA_DIR", t.TempDir())
+	cmd := rootCommand()
+	cmd.SetArgs([]string{"admin", "snapshot", "save", filepath.Join(t.TempDir(), "s"), "--fe", "127.0.0.1:1"})
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no frontend can be reached") {
+		t.Errorf("error %v, want that of the frontend", err)
 	}
 }
 

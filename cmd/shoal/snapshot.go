@@ -47,7 +47,7 @@ func saveCommand() *cobra.Command {
 			fmt.Fprintf(cmd.OutOrStdout(), "saved the state of log index %d to %s\n", applied, args[0])
 			return nil
 		}}
-	cmd.Flags().StringVar(&dataDir, "data-dir", "", "`folder` of a frontend that does not run: save what it has, when a majority of the others is lost")
+	cmd.Flags().StringVar(&dataDir, "from-data-dir", "", "`folder` of a frontend that does not run: save what it has, when a majority of the others is lost")
 	return cmd
 }
 
