@@ -95,3 +95,24 @@ func TestResumableByAnotherClock(t *testing.T) {
 		}
 	}
 }
+
+// Nor does one whose CREATE a leader with another clock did not finish.
+func TestAbandonedByAnotherClock(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	for _, tt := range []struct {
+		created int64
+		started bool
+		want    bool
+	}{
+		{created: 990_000, want: false}, // its CREATE may be at it
+		{created: 900_000, want: true},
+		{created: 900_000, started: true, want: false},
+		{created: 9_000_000, want: true},
+		{created: 9_000_000, started: true, want: false},
+	} {
+		job := &raftlogv1.Job{State: raftlogv1.JobState_JOB_STATE_NEED_SCHEDULE, CreatedMs: tt.created, Started: tt.started}
+		if got := abandoned(job, now); got != tt.want {
+			t.Errorf("made at %d, started %v: abandoned = %v", tt.created, tt.started, got)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func (m *Manager) keepUp(ctx context.Context, jobID uint64, cleaned map[uint64]b
 	job := m.job(jobID)
 	switch now := time.Now(); {
 	case job == nil:
-	case !jobs.Ended(job.State) && !job.Started && now.Sub(time.UnixMilli(job.CreatedMs)) > abandonedAfter:
+	case abandoned(job, now):
 		m.finishStart(ctx, job)
 	case resumable(job, now):
 		m.resumeAlone(ctx, job)
@@ -54,6 +54,14 @@ func (m *Manager) keepUp(ctx context.Context, jobID uint64, cleaned map[uint64]b
 	case !cleaned[jobID]:
 		cleaned[jobID] = m.deleteGroup(ctx, job)
 	}
+}
+
+// abandoned tells whether a job is not started, and no statement is at it. One
+// that was made in a time to come was so under an earlier leader, with another
+// clock.
+func abandoned(job *raftlogv1.Job, now time.Time) bool {
+	age := now.Sub(time.UnixMilli(job.CreatedMs))
+	return !jobs.Ended(job.State) && !job.Started && (age > abandonedAfter || age < 0)
 }
 
 // leftGroup tells whether a job has left behind a group of its own: it has
