@@ -61,6 +61,7 @@ type Config struct {
 // A Remover removes files for one leadership.
 type Remover struct {
 	cfg   Config
+	began time.Time    // the leadership
 	next  time.Time    // of a sweep
 	sweep *state.State // by which one is to be made, nil if none is
 	told  time.Time    // that nothing is removed; zero while it is
@@ -70,7 +71,7 @@ type Remover struct {
 // after the grace time: a cluster that was restored from a saved snapshot needs
 // none of what came later, and who wants to go back must be able to.
 func New(cfg Config, now time.Time) *Remover {
-	return &Remover{cfg: cfg, next: now.Add(cfg.Grace)}
+	return &Remover{cfg: cfg, began: now, next: now.Add(cfg.Grace)}
 }
 
 // Run removes files until ctx ends. Only a leader may call it, after its barrier.
@@ -134,13 +135,18 @@ func (r *Remover) version() (v *state.State) {
 	return v
 }
 
-// due is the trash whose grace time is over.
+// due is the trash whose grace time is over. What was let go in a time to come was
+// so by an earlier leader's clock: its grace time began with this leadership.
 func (r *Remover) due(now time.Time) (due []*raftlogv1.TrashFile) {
 	var trash []*raftlogv1.TrashFile
 	r.cfg.Store.View(func(st *state.State) { trash = st.Trash() })
 	latest := now.Add(-r.cfg.Grace).UnixMilli()
 	for _, f := range trash {
-		if f.AtMs <= latest {
+		at := f.AtMs
+		if at > now.UnixMilli() {
+			at = r.began.UnixMilli()
+		}
+		if at <= latest {
 			due = append(due, f)
 		}
 	}

@@ -406,6 +406,24 @@ func TestGrace(t *testing.T) {
 	b.check(b.stays)
 }
 
+// What a leader let go whose clock was ahead, waits no longer than the grace time
+// of the next one.
+func TestGraceByAnotherClock(t *testing.T) {
+	b := newBench(t, "file://"+filepath.Join(t.TempDir(), "w"))
+	now := time.Now()
+	b.model.now = now.Add(365 * 24 * time.Hour).UnixMilli()
+	b.model.do(t, &raftlogv1.Command{Body: &raftlogv1.Command_TruncateTable{TruncateTable: &raftlogv1.TruncateTable{TableId: b.kept}}})
+	r := b.remover(now)
+	b.step(r, now.Add(grace-time.Second))
+	if len(b.model.Trash()) == 0 {
+		t.Error("it is gone before")
+	}
+	b.step(r, now.Add(grace))
+	for _, f := range b.model.Trash() {
+		t.Errorf("%v is there still", f)
+	}
+}
+
 // Nothing goes that some frontend may read.
 func TestReaders(t *testing.T) {
 	b := newBench(t, "file://"+filepath.Join(t.TempDir(), "w"))
