@@ -44,7 +44,6 @@ type node struct {
 	runs    map[schedule.Ref]*backendv1.TaskStatus
 	specs   []*backendv1.TaskSpec
 	last    *backendv1.HeartbeatRequest
-	numbers []uint64   // of heartbeats, as they came
 	refuse  codes.Code // of SubmitTask; OK takes all
 	refused int
 	lost    int // calls of ReadFooters that fail from now on
