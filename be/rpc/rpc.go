@@ -119,10 +119,10 @@ func (s *Server) Heartbeat(_ context.Context, req *backendv1.HeartbeatRequest) (
 		return nil, toStatus(err)
 	}
 	b.Learn(req)
-	return &backendv1.HeartbeatResponse{
+	return text(&backendv1.HeartbeatResponse{
 		Slots: uint32(b.Tasks.Slots()), Tasks: statuses, Lacking: lacking, Version: b.Version,
 		StartTimeMs: b.StartedMS, WarehouseError: b.WarehouseError(),
-	}, nil
+	}), nil
 }
 
 // SubmitTask implements BackendService.
@@ -175,7 +175,7 @@ func (s *Server) ReadRecords(ctx context.Context, req *backendv1.ReadRecordsRequ
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return resp, nil
+	return text(resp), nil
 }
 
 // DryRun implements BackendService.
@@ -191,7 +191,7 @@ func (s *Server) DryRun(ctx context.Context, req *backendv1.DryRunRequest) (*bac
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return resp, nil
+	return text(resp), nil
 }
 
 // DeliverDeadLetters implements BackendService. An older leader may ask, too:
@@ -214,7 +214,8 @@ func (s *Server) ReadFooters(req *backendv1.ReadFootersRequest, stream grpc.Serv
 	if err != nil {
 		return err
 	}
-	if err := b.Footers.ReadFooters(stream.Context(), req.Paths, stream.Send); err != nil {
+	send := func(footer *backendv1.ReadFootersResponse) error { return stream.Send(text(footer)) }
+	if err := b.Footers.ReadFooters(stream.Context(), req.Paths, send); err != nil {
 		return toStatus(err)
 	}
 	return nil
