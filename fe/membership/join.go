@@ -28,13 +28,15 @@ var (
 	ErrNoMember = errors.New("the frontend is no member of the cluster")
 	// ErrTaken refuses a frontend that says it is where another one runs.
 	ErrTaken = errors.New("another frontend runs at the address")
+	// ErrCopy refuses a process that has the folder of a frontend which runs.
+	ErrCopy = errors.New("the frontend runs already")
 	// ErrOtherCluster refuses a frontend that belongs to another cluster.
 	ErrOtherCluster = errors.New("the frontend belongs to another cluster")
 )
 
 // Join makes a frontend a member, or renews what is known of it; asking again
 // changes nothing more. The error wraps ErrIncomplete, ErrNoMember, ErrOtherCluster,
-// ErrTaken, cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or is one of
+// ErrTaken, ErrCopy, cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or is one of
 // Propose's.
 func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
 	for _, port := range []uint32{req.RaftPort, req.RpcPort, req.MysqlPort} {
@@ -89,7 +91,8 @@ func (m *Members) admit(req *frontendv1.JoinFrontendRequest) (info *raftlogv1.Cl
 	return info, nil
 }
 
-// checkFree refuses to give a member's place to another frontend while it runs.
+// checkFree refuses to give a member's place to another process while it runs: a
+// frontend with its address, or with a copy of its folder.
 func (m *Members) checkFree(ctx context.Context, req *frontendv1.JoinFrontendRequest) error {
 	var there []*raftlogv1.Frontend
 	m.Store.View(func(st *state.State) {
@@ -98,11 +101,22 @@ func (m *Members) checkFree(ctx context.Context, req *frontendv1.JoinFrontendReq
 		}
 	})
 	for _, f := range there {
-		if f.Host == req.Host && f.RaftPort == req.RaftPort && f.Id != req.FrontendId && m.runs(ctx, f) {
+		at := f.Host == req.Host && f.RaftPort == req.RaftPort
+		switch {
+		case f.Id != req.FrontendId && at && (f.Id == m.Self || m.status(ctx, f) != nil):
 			return fmt.Errorf("%w %s: frontend %s; give this one an --advertise-host and a --raft-addr of its own", ErrTaken, address(f), f.Id)
+		case f.Id == req.FrontendId && !at && m.runsElsewhere(ctx, f, req):
+			return fmt.Errorf("%w: frontend %s, at %s; this folder is a copy of that one's: empty it, or end the other", ErrCopy, f.Id, address(f))
 		}
 	}
 	return nil
+}
+
+// runsElsewhere tells whether a member runs that is another process than the one
+// which says that it has moved.
+func (m *Members) runsElsewhere(ctx context.Context, f *raftlogv1.Frontend, req *frontendv1.JoinFrontendRequest) bool {
+	answer := m.status(ctx, f)
+	return answer != nil && req.StartedMs != 0 && answer.StartedMs != req.StartedMs
 }
 
 const (

@@ -11,7 +11,8 @@
 // whose folder was emptied comes with a new id, and its old one is removed
 // before the new one is there. While the old one runs nobody takes its place: a
 // frontend that was given another one's address, by a copied configuration
-// perhaps, would end that one, the leader as well.
+// perhaps, would end that one, the leader as well. Nor does a process that works
+// by a copy of its folder: each of the two would vote.
 //
 // Members is the leader's side, Joiner the other one. Both may be used
 // concurrently and start no goroutines.
@@ -31,6 +32,7 @@ import (
 	"shoal/fe/raftstore"
 	"shoal/fe/state"
 	"shoal/fe/state/cluster"
+	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -63,9 +65,9 @@ type Members struct {
 	Self string
 	// Key is what joining frontends are given to unseal secrets with.
 	Key func() ([]byte, error)
-	// Answers is the id of the frontend that answers at an rpc address, empty if
-	// none does.
-	Answers func(ctx context.Context, rpcAddr string) string
+	// Answers is what the frontend at an rpc address says of itself, nil if none
+	// answers.
+	Answers func(ctx context.Context, rpcAddr string) *frontendv1.FrontendStatusResponse
 	Logger  *slog.Logger
 
 	dropping sync.Mutex // of who judges whether a frontend may go, until it is gone
@@ -233,7 +235,10 @@ func (m *Members) checkMajority(ctx context.Context, dropped string) error {
 			continue
 		}
 		others++
-		go func() { answer <- frontends[s.ID] != nil && m.runs(ctx, frontends[s.ID]) }()
+		go func() {
+			f := frontends[s.ID]
+			answer <- f != nil && (f.Id == m.Self || m.status(ctx, f) != nil)
+		}()
 	}
 	alive := 0
 	for range others {
@@ -247,9 +252,13 @@ func (m *Members) checkMajority(ctx context.Context, dropped string) error {
 	return nil
 }
 
-// runs tells whether a frontend answers where it said that it is.
-func (m *Members) runs(ctx context.Context, f *raftlogv1.Frontend) bool {
-	return f.Id == m.Self || m.Answers(ctx, net.JoinHostPort(f.Host, strconv.FormatUint(uint64(f.RpcPort), 10))) == f.Id
+// status is what a frontend answers where it said that it is, nil if it does not.
+func (m *Members) status(ctx context.Context, f *raftlogv1.Frontend) *frontendv1.FrontendStatusResponse {
+	answer := m.Answers(ctx, net.JoinHostPort(f.Host, strconv.FormatUint(uint64(f.RpcPort), 10)))
+	if answer.GetFrontendId() != f.Id {
+		return nil
+	}
+	return answer
 }
 
 func (m *Members) propose(ctx context.Context, cmd *raftlogv1.Command) error {

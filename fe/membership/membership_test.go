@@ -107,14 +107,14 @@ func (w *world) start(id, host string, makesCluster bool) *node {
 	return n
 }
 
-// answers is the id of a frontend that runs; their rpc port is 9020.
-func (w *world) answers(_ context.Context, addr string) string {
+// answers is a frontend that runs; their rpc port is 9020, and all started at 1.
+func (w *world) answers(_ context.Context, addr string) *frontendv1.FrontendStatusResponse {
 	for id, n := range w.nodes {
 		if net.JoinHostPort(n.host, "9020") == addr {
-			return id
+			return &frontendv1.FrontendStatusResponse{FrontendId: id, StartedMs: 1}
 		}
 	}
-	return ""
+	return nil
 }
 
 func request(id, host string) *frontendv1.JoinFrontendRequest {
@@ -440,6 +440,36 @@ func TestAddressTaken(t *testing.T) {
 		w.nodes["fe3"].stop()
 		w.join("fe4", "h3")
 		w.votes("fe1", "fe2", "fe4")
+	})
+}
+
+// TestCopiedFolder: a process with the folder of a frontend that runs is refused;
+// the frontend itself may have another name.
+func TestCopiedFolder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.join("fe2", "h2")
+		leader := w.leader()
+		for _, id := range []string{"fe1", "fe2"} {
+			copied := request(id, "h9")
+			copied.ClusterId, copied.StartedMs, copied.CaughtUp = "c1", 2, true
+			if _, err := leader.Join(w.t.Context(), copied); !errors.Is(err, membership.ErrCopy) {
+				w.t.Errorf("a copy of %s: %v", id, err)
+			}
+		}
+		var at []string
+		servers, err := leader.Servers()
+		w.must(err)
+		for _, s := range servers {
+			at = append(at, s.Addr)
+		}
+		if slices.Sort(at); !slices.Equal(at, []string{"h1:9010", "h2:9010"}) {
+			w.t.Errorf("the frontends are at %v", at)
+		}
+		itself := request("fe2", "alias")
+		itself.ClusterId, itself.StartedMs = "c1", 1
+		if _, err := leader.Join(w.t.Context(), itself); err != nil {
+			w.t.Errorf("under another name: %v", err)
+		}
 	})
 }
 

@@ -23,7 +23,7 @@ func (f *Frontend) JoinFrontend(ctx context.Context, req *frontendv1.JoinFronten
 	switch {
 	case err == nil:
 		return resp, nil
-	case errors.Is(err, membership.ErrIncomplete), errors.Is(err, membership.ErrTaken):
+	case errors.Is(err, membership.ErrIncomplete), errors.Is(err, membership.ErrTaken), errors.Is(err, membership.ErrCopy):
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	case errors.Is(err, cluster.ErrFrontendDropped), errors.Is(err, membership.ErrNoMember), errors.Is(err, membership.ErrOtherCluster):
 		return nil, status.Error(codes.PermissionDenied, err.Error())

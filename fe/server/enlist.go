@@ -142,7 +142,7 @@ func (s *Server) follow(ctx context.Context) error {
 // announce tells the leader that this frontend is there, and where.
 func (s *Server) announce(ctx context.Context, caughtUp bool) (*frontendv1.JoinFrontendResponse, error) {
 	req := joinRequest(s.cfg, s.identity)
-	req.CaughtUp = caughtUp
+	req.CaughtUp, req.StartedMs = caughtUp, s.started.UnixMilli()
 	resp, err := joiner(s.cfg, s.others).Ask(ctx, req)
 	return resp, refusal(err)
 }

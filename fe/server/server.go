@@ -90,6 +90,7 @@ type Config struct {
 type Server struct {
 	cfg       Config
 	identity  self
+	started   time.Time
 	store     *store
 	disk      *diskspace.Reserve // of the log
 	sealer    *seal.Sealer
@@ -136,7 +137,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 
 // assemble connects the parts; nothing runs yet.
 func (s *Server) assemble() {
-	started := time.Now()
+	s.started = time.Now()
 	told := session.DefaultServer()
 	told.VersionComment, told.Hostname, told.Port = "Shoal "+s.cfg.Version, s.cfg.Host, uint16(s.cfg.MySQLPort)
 	s.processes, s.globals = session.NewProcesses(), session.NewGlobals(told)
@@ -144,21 +145,21 @@ func (s *Server) assemble() {
 	s.registry = backend.New(s.store, s.secrets.Open, s.cfg.Logger, backend.TCP, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	s.cluster = forward.New(forward.Config{
 		ID: s.identity.FrontendID, Store: s.store, Elsewhere: s.store.elsewhere, LiveBackends: s.liveBackends, Full: s.disk.Check, Leases: &s.leases, Globals: s.globals,
-		Logger: s.cfg.Logger, Dial: rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token), Version: s.cfg.Version, Started: started,
+		Logger: s.cfg.Logger, Dial: rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token), Version: s.cfg.Version, Started: s.started,
 	})
 	s.members = &membership.Members{Store: s.store, Self: s.identity.FrontendID, Key: s.sealer.Key, Answers: s.answers, Logger: s.cfg.Logger}
 	s.readers = backend.NewPool(s.store, s.cluster.LiveBackends, rpcconn.DialOptions(s.cfg.TLS, s.cfg.Token)...)
 	brokers := kafka.NewPool(s.cfg.Logger, s.secrets.Open)
 	s.jobs = routineload.New(routineload.Config{Store: s.store, Backends: s.registry, Kafka: brokers, Leases: &s.leases, Secrets: s.secrets, Logger: s.cfg.Logger})
 	s.txns = txn.New(s.store)
-	s.nodes = &nodes{store: s.store, registry: s.registry, cluster: s.cluster, id: s.identity.FrontendID, started: started}
+	s.nodes = &nodes{store: s.store, registry: s.registry, cluster: s.cluster, id: s.identity.FrontendID, started: s.started}
 	queries := coord.New(coord.Config{
 		Store: s.store, Leases: &s.leases, Backends: s.readers, Processes: s.processes, RoutineLoads: s.jobs.Rows, Version: told.Version,
 		Engine: engine.New(engine.Config{Threads: 1, MemoryLimit: queryMemory}),
 		Topics: &preview.Reader{Kafka: brokers, Secrets: s.secrets, Backends: s.registry},
 	})
 	s.stmts = stmt.New(stmt.Config{
-		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Download: download.Get, Nodes: s.nodes, Frontends: s.members, Cluster: s.cluster, Processes: s.processes, Started: started,
+		Store: s.store, Queries: queries, RoutineLoads: s.jobs, Secrets: s.secrets, Download: download.Get, Nodes: s.nodes, Frontends: s.members, Cluster: s.cluster, Processes: s.processes, Started: s.started,
 	})
 }
 
@@ -199,14 +200,14 @@ func (s *Server) liveBackends() []uint64 {
 	return alive
 }
 
-// answers is the id of the frontend that answers at an rpc address, empty if none
-// does.
-func (s *Server) answers(ctx context.Context, addr string) string {
+// answers is what the frontend at an rpc address says of itself, nil if none
+// answers.
+func (s *Server) answers(ctx context.Context, addr string) *frontendv1.FrontendStatusResponse {
 	answer, err := s.cluster.Ask(ctx, addr)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return answer.FrontendId
+	return answer
 }
 
 // snapshot is the state as it is now. It must be called where it is known that

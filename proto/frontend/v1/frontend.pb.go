@@ -367,7 +367,10 @@ type JoinFrontendRequest struct {
 	HttpPort  uint32 `protobuf:"varint,7,opt,name=http_port,json=httpPort,proto3" json:"http_port,omitempty"`
 	Version   string `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
 	// It has applied the read_index of an answer: it may vote from now on.
-	CaughtUp      bool `protobuf:"varint,9,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	CaughtUp bool `protobuf:"varint,9,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	// Milliseconds since 1970 of the process's start, as in FrontendStatusResponse:
+	// tells it from another process that works by a copy of its folder.
+	StartedMs     int64 `protobuf:"varint,10,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -463,6 +466,13 @@ func (x *JoinFrontendRequest) GetCaughtUp() bool {
 		return x.CaughtUp
 	}
 	return false
+}
+
+func (x *JoinFrontendRequest) GetStartedMs() int64 {
+	if x != nil {
+		return x.StartedMs
+	}
+	return 0
 }
 
 type JoinFrontendResponse struct {
@@ -1757,7 +1767,7 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"backend_id\x18\x01 \x01(\x04R\tbackendId\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x02 \x01(\tR\tclusterId\x12\x1c\n" +
-	"\twarehouse\x18\x03 \x01(\tR\twarehouse\"\x94\x02\n" +
+	"\twarehouse\x18\x03 \x01(\tR\twarehouse\"\xb3\x02\n" +
 	"\x13JoinFrontendRequest\x12\x1f\n" +
 	"\vfrontend_id\x18\x01 \x01(\tR\n" +
 	"frontendId\x12\x1d\n" +
@@ -1770,7 +1780,10 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"mysql_port\x18\x06 \x01(\rR\tmysqlPort\x12\x1b\n" +
 	"\thttp_port\x18\a \x01(\rR\bhttpPort\x12\x18\n" +
 	"\aversion\x18\b \x01(\tR\aversion\x12\x1b\n" +
-	"\tcaught_up\x18\t \x01(\bR\bcaughtUp\"\x93\x01\n" +
+	"\tcaught_up\x18\t \x01(\bR\bcaughtUp\x12\x1d\n" +
+	"\n" +
+	"started_ms\x18\n" +
+	" \x01(\x03R\tstartedMs\"\x93\x01\n" +
 	"\x14JoinFrontendResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1c\n" +
