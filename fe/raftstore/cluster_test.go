@@ -21,6 +21,8 @@ import (
 type network struct {
 	mu        sync.Mutex
 	listeners map[string]*bufconn.Listener
+	// dialed, if it is set, is what becomes of a connection to an address.
+	dialed func(addr string, c net.Conn) net.Conn
 }
 
 func (n *network) listen(addr string) net.Listener {
@@ -38,7 +40,11 @@ func (n *network) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if l == nil {
 		return nil, fmt.Errorf("nobody listens at %s", addr)
 	}
-	return l.DialContext(ctx)
+	c, err := l.DialContext(ctx)
+	if err == nil && n.dialed != nil {
+		c = n.dialed(addr, c)
+	}
+	return c, err
 }
 
 // A member is one frontend of three, with a log of its leaderships.

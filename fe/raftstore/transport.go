@@ -19,6 +19,13 @@ import (
 // maxPool is how many idle connections are kept to another frontend.
 const maxPool = 3
 
+// inFlight is how many requests a follower is sent before it has answered. With
+// more than one, raft sends to it by a pipeline; if an answer fails in there
+// while another request is on its way, what sends may wait for what reads, which
+// has ended: the follower gets nothing more from this leader, and raft's
+// Shutdown does not return (raft v1.8.0).
+const inFlight = 1
+
 func newTransport(cfg Config) transport {
 	stream := &stream{Listener: cfg.Listener, addr: cfg.Listener.Addr(), dial: cfg.Dial, greeting: greeting{id: cfg.ID, tls: cfg.TLS, token: cfg.Token, logger: cfg.Logger}, open: map[*conn]bool{}}
 	if cfg.Advertise != "" {
@@ -28,7 +35,7 @@ func newTransport(cfg Config) transport {
 		stream.dial = dialTCP
 	}
 	return transport{new(gate), raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: stream, MaxPool: maxPool, Timeout: rpcTimeout, Logger: hclogger(cfg.Logger),
+		Stream: stream, MaxPool: maxPool, Timeout: rpcTimeout, MaxRPCsInFlight: inFlight, Logger: hclogger(cfg.Logger),
 	})}
 }
 
