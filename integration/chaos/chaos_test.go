@@ -61,6 +61,7 @@ type round struct {
 func (w *world) newRound(n int) *round {
 	r := &round{world: w, database: fmt.Sprintf("round%d", n), topics: []*topic{w.newTopic(3), w.newTopic(2)}}
 	c := w.client(n)
+	c.patience = calm
 	if _, err := c.insist(w.t.Context(), "CREATE DATABASE "+r.database); err != nil {
 		w.t.Fatal(err)
 	}

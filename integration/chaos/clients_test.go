@@ -13,24 +13,26 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// patience is how long a client waits at one frontend, stubborn how long it
-// goes from one to the next.
 const (
+	// patience is how long a client waits at one frontend while there are
+	// faults.
 	patience = 10 * time.Second
+	// stubborn is how long it goes from one to the next.
 	stubborn = 2 * time.Minute
 )
 
 // A client asks one frontend until that fails, then the next one.
 type client struct {
-	w  *world
-	at int
+	w        *world
+	at       int
+	patience time.Duration
 }
 
-func (w *world) client(at int) *client { return &client{w, at} }
+func (w *world) client(at int) *client { return &client{w, at, patience} }
 
 // ask asks once.
 func (c *client) ask(ctx context.Context, statement string) ([]map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	n := c.w.fes[c.at%len(c.w.fes)]
 	lines, err := rows(ctx, n.db, statement)
