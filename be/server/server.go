@@ -123,7 +123,10 @@ func (s *Server) Run(ctx context.Context, ready func()) (err error) {
 		return err
 	}
 	wh, err := s.openWarehouse(ctx, joined)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // as above
+	case err != nil:
 		return err
 	}
 	defer wh.Close()

@@ -88,6 +88,25 @@ func TestEndBeforeJoining(t *testing.T) {
 	}
 }
 
+// TestEndBeforeWarehouse: nor has one that waits for an answer of the warehouse.
+func TestEndBeforeWarehouse(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	lis, fe := listen(t), newFrontend(t)
+	fe.warehouse = "s3://bucket/prefix?region=here&endpoint=http://" + lis.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		if conn, err := lis.Accept(); err == nil {
+			cancel()
+			<-t.Context().Done()
+			conn.Close()
+		}
+	}()
+	if err := newServer(t, t.TempDir(), fe.addr).Run(ctx, func() {}); err != nil {
+		t.Errorf("Run = %v, want nil", err)
+	}
+}
+
 // TestSpill: what a process that died had spilled is removed.
 func TestSpill(t *testing.T) {
 	dir := t.TempDir()
