@@ -27,15 +27,19 @@ const (
 )
 
 // room makes sure that the memory for another fetch is there: less of it if need
-// be, and otherwise not now. What the source has in hand is there already, and
-// comes before anything else.
+// be, and otherwise not now. What the source has in hand is there already and will
+// do to begin a txn with.
 func (t *Task) room(b *batch) error {
 	if t.cfg.Memory == nil {
 		return nil
 	}
 	t.want = max(leastWant, min(t.want, t.maxBytes()-b.bytes))
 	for {
-		err := t.cfg.Memory.Try(cost(b) + max(t.inHand, byteCost*t.want))
+		more := byteCost * t.want
+		if b.records == 0 {
+			more = max(0, more-t.inHand)
+		}
+		err := t.cfg.Memory.Try(cost(b) + t.inHand + more)
 		if err == nil || t.want == leastWant {
 			return err
 		}

@@ -81,12 +81,15 @@ func TestMemoryInHand(t *testing.T) {
 		Spec:   &backendv1.TaskSpec{Load: &typesv1.RoutineLoad{MaxBatchRows: 1 << 30, MaxBatchSize: 1 << 40}},
 		Source: idle{}, Runtime: Real{}, Logger: discard, MaxBytes: 1 << 40, Memory: memory,
 	})
-	b := &batch{bytes: 1 << 20}
+	b := &batch{bytes: 1 << 20, records: 1}
 	f := of(0, 1<<20)
 	f.InHand = 40 << 20
 	tk.brought(f, b, 1<<20)
 	if memory.held < 42<<20 {
 		t.Errorf("%d bytes are held, of 1 MiB of records and 40 MiB in hand", memory.held)
+	}
+	if err := tk.room(b); err == nil {
+		t.Error("a txn goes on to gather beyond the memory")
 	}
 	tk.letGo()
 	if memory.held != 40<<20 {
