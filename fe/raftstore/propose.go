@@ -100,13 +100,17 @@ func (s *Store) ReadIndex(ctx context.Context) error {
 	if s.settledTerm.Load() != s.Term() || slices.ContainsFunc(servers, func(server Server) bool { return !server.Voter }) {
 		return s.Barrier(ctx)
 	}
-	return s.await(ctx, func() error {
+	err = s.await(ctx, func() error {
 		if err := s.changing.Acquire(ctx, 1); err != nil {
 			return err
 		}
 		defer s.changing.Release(1)
 		return s.raft.VerifyLeader().Error()
 	})
+	if err == nil && s.settledTerm.Load() != s.Term() {
+		return s.Barrier(ctx) // the leadership was lost and won again meanwhile
+	}
+	return err
 }
 
 // await waits for raft as long as the context lives. Raft itself answers
