@@ -44,13 +44,13 @@ demo: build ## Shoal with an embedded broker and a running load: nothing else is
 
 .PHONY: test
 test: toolchain ## all tests, with the race detector; at most 25 minutes on 2 cores
-	$(deps); go test -race -count=1 -shuffle=on -p 2 -timeout 40m $(PKG)
+	$(deps); go test -race -count=1 -shuffle=on -p 3 -timeout 40m $(PKG)
 
 .PHONY: test-all
 test-all: toolchain ## the same tests with more seeds, then every fuzz target; its record is kept in docs/test-all.txt
 	@mkdir -p docs
 	$(deps); { echo "make test-all, $(VERSION), $$(date -u +%F), $$(go version), $$(nproc) cores"; \
-	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 2 -timeout 4h $(PKG); \
+	  SHOAL_TEST_ALL=1 go test -race -count=1 -shuffle=on -p 3 -timeout 4h $(PKG); \
 	  $(MAKE) --no-print-directory sim; \
 	  $(MAKE) --no-print-directory fuzz; } 2>&1 | grep --line-buffered -v 'no test files' | tee docs/test-all.txt
 
