@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -55,6 +56,10 @@ func (s *Store) Propose(ctx context.Context, cmd *raftlogv1.Command) (state.Resu
 		cmd.AtMs = time.Now().UnixMilli()
 	}
 	cmd.Rules = state.Rules
+	if change := cmd.GetChangeJobState(); change != nil {
+		// It quotes brokers and files, and a log entry holds nothing but text.
+		change.Reason = strings.ToValidUTF8(change.Reason, "\uFFFD")
+	}
 	data, err := proto.Marshal(cmd)
 	if err != nil {
 		return state.Result{}, fmt.Errorf("encode command: %w", err)

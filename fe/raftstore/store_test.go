@@ -16,6 +16,7 @@ import (
 
 	"shoal/fe/raftstore"
 	"shoal/fe/state"
+	"shoal/fe/state/jobs"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -376,4 +377,17 @@ func TestTooLargeACommand(t *testing.T) {
 	if got, want := databases(t, s), "after"; got != want {
 		t.Errorf("databases after a restart = %.100q, want %q", got, want)
 	}
+}
+
+// TestReasonThatIsNoText: what a broker says of its trouble pauses a job whatever
+// bytes are in it.
+func TestReasonThatIsNoText(t *testing.T) {
+	s := open(t, t.TempDir())
+	propose(t, s, bootstrap())
+	change := &raftlogv1.ChangeJobState{JobId: 1, Reason: "broker said \xff"}
+	// There is no such job: what counts is that the state machine says so.
+	if r := propose(t, s, &raftlogv1.Command{Body: &raftlogv1.Command_ChangeJobState{ChangeJobState: change}}); !errors.Is(r.Err, jobs.ErrNoJob) {
+		t.Errorf("Propose came to %v, want %v", r.Err, jobs.ErrNoJob)
+	}
+	closeStore(t, s)
 }
