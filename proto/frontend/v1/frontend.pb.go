@@ -151,7 +151,7 @@ func (x Variable_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Variable_Kind.Descriptor instead.
 func (Variable_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{13, 0}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{14, 0}
 }
 
 // NotLeader is the status detail that names who leads, empty when unknown.
@@ -199,6 +199,61 @@ func (x *NotLeader) GetLeaderRpcAddr() string {
 	return ""
 }
 
+// OtherCluster is the status detail of a frontend that does not take in who
+// belongs to another cluster.
+type OtherCluster struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the frontend's cluster, and of the caller's.
+	ClusterId       string `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	CallerClusterId string `protobuf:"bytes,2,opt,name=caller_cluster_id,json=callerClusterId,proto3" json:"caller_cluster_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *OtherCluster) Reset() {
+	*x = OtherCluster{}
+	mi := &file_frontend_v1_frontend_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OtherCluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OtherCluster) ProtoMessage() {}
+
+func (x *OtherCluster) ProtoReflect() protoreflect.Message {
+	mi := &file_frontend_v1_frontend_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OtherCluster.ProtoReflect.Descriptor instead.
+func (*OtherCluster) Descriptor() ([]byte, []int) {
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *OtherCluster) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *OtherCluster) GetCallerClusterId() string {
+	if x != nil {
+		return x.CallerClusterId
+	}
+	return ""
+}
+
 type RegisterBackendRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Random id that the backend made on its first start and keeps in its folder.
@@ -209,14 +264,16 @@ type RegisterBackendRequest struct {
 	Slots    uint32 `protobuf:"varint,5,opt,name=slots,proto3" json:"slots,omitempty"`
 	Version  string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	// Id of the cluster it belonged to, empty on the first start.
-	ClusterId     string `protobuf:"bytes,7,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	ClusterId string `protobuf:"bytes,7,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	// The warehouse's URI that it was given, empty for whatever the cluster has.
+	Warehouse     string `protobuf:"bytes,8,opt,name=warehouse,proto3" json:"warehouse,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RegisterBackendRequest) Reset() {
 	*x = RegisterBackendRequest{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[1]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -228,7 +285,7 @@ func (x *RegisterBackendRequest) String() string {
 func (*RegisterBackendRequest) ProtoMessage() {}
 
 func (x *RegisterBackendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[1]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -241,7 +298,7 @@ func (x *RegisterBackendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterBackendRequest.ProtoReflect.Descriptor instead.
 func (*RegisterBackendRequest) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{1}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RegisterBackendRequest) GetNodeUuid() string {
@@ -293,6 +350,13 @@ func (x *RegisterBackendRequest) GetClusterId() string {
 	return ""
 }
 
+func (x *RegisterBackendRequest) GetWarehouse() string {
+	if x != nil {
+		return x.Warehouse
+	}
+	return ""
+}
+
 type RegisterBackendResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	BackendId uint64                 `protobuf:"varint,1,opt,name=backend_id,json=backendId,proto3" json:"backend_id,omitempty"`
@@ -305,7 +369,7 @@ type RegisterBackendResponse struct {
 
 func (x *RegisterBackendResponse) Reset() {
 	*x = RegisterBackendResponse{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[2]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -317,7 +381,7 @@ func (x *RegisterBackendResponse) String() string {
 func (*RegisterBackendResponse) ProtoMessage() {}
 
 func (x *RegisterBackendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[2]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -330,7 +394,7 @@ func (x *RegisterBackendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterBackendResponse.ProtoReflect.Descriptor instead.
 func (*RegisterBackendResponse) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{2}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RegisterBackendResponse) GetBackendId() uint64 {
@@ -370,14 +434,16 @@ type JoinFrontendRequest struct {
 	CaughtUp bool `protobuf:"varint,9,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
 	// Milliseconds since 1970 of the process's start, as in FrontendStatusResponse:
 	// tells it from another process that works by a copy of its folder.
-	StartedMs     int64 `protobuf:"varint,10,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
+	StartedMs int64 `protobuf:"varint,10,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
+	// The warehouse's URI that it was given, empty for whatever the cluster has.
+	Warehouse     string `protobuf:"bytes,11,opt,name=warehouse,proto3" json:"warehouse,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JoinFrontendRequest) Reset() {
 	*x = JoinFrontendRequest{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[3]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +455,7 @@ func (x *JoinFrontendRequest) String() string {
 func (*JoinFrontendRequest) ProtoMessage() {}
 
 func (x *JoinFrontendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[3]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +468,7 @@ func (x *JoinFrontendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinFrontendRequest.ProtoReflect.Descriptor instead.
 func (*JoinFrontendRequest) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{3}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *JoinFrontendRequest) GetFrontendId() string {
@@ -475,6 +541,13 @@ func (x *JoinFrontendRequest) GetStartedMs() int64 {
 	return 0
 }
 
+func (x *JoinFrontendRequest) GetWarehouse() string {
+	if x != nil {
+		return x.Warehouse
+	}
+	return ""
+}
+
 type JoinFrontendResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -490,7 +563,7 @@ type JoinFrontendResponse struct {
 
 func (x *JoinFrontendResponse) Reset() {
 	*x = JoinFrontendResponse{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[4]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +575,7 @@ func (x *JoinFrontendResponse) String() string {
 func (*JoinFrontendResponse) ProtoMessage() {}
 
 func (x *JoinFrontendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[4]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +588,7 @@ func (x *JoinFrontendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinFrontendResponse.ProtoReflect.Descriptor instead.
 func (*JoinFrontendResponse) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{4}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *JoinFrontendResponse) GetClusterId() string {
@@ -576,7 +649,7 @@ type CommitTxnRequest struct {
 
 func (x *CommitTxnRequest) Reset() {
 	*x = CommitTxnRequest{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[5]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +661,7 @@ func (x *CommitTxnRequest) String() string {
 func (*CommitTxnRequest) ProtoMessage() {}
 
 func (x *CommitTxnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[5]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +674,7 @@ func (x *CommitTxnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTxnRequest.ProtoReflect.Descriptor instead.
 func (*CommitTxnRequest) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{5}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CommitTxnRequest) GetJobId() uint64 {
@@ -721,7 +794,7 @@ type TableRows struct {
 
 func (x *TableRows) Reset() {
 	*x = TableRows{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[6]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +806,7 @@ func (x *TableRows) String() string {
 func (*TableRows) ProtoMessage() {}
 
 func (x *TableRows) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[6]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +819,7 @@ func (x *TableRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableRows.ProtoReflect.Descriptor instead.
 func (*TableRows) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{6}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TableRows) GetTableId() uint64 {
@@ -783,7 +856,7 @@ type ErrorSample struct {
 
 func (x *ErrorSample) Reset() {
 	*x = ErrorSample{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[7]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +868,7 @@ func (x *ErrorSample) String() string {
 func (*ErrorSample) ProtoMessage() {}
 
 func (x *ErrorSample) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[7]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +881,7 @@ func (x *ErrorSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorSample.ProtoReflect.Descriptor instead.
 func (*ErrorSample) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{7}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ErrorSample) GetPartition() int32 {
@@ -853,7 +926,7 @@ type CommitTxnResponse struct {
 
 func (x *CommitTxnResponse) Reset() {
 	*x = CommitTxnResponse{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[8]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +938,7 @@ func (x *CommitTxnResponse) String() string {
 func (*CommitTxnResponse) ProtoMessage() {}
 
 func (x *CommitTxnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[8]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +951,7 @@ func (x *CommitTxnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTxnResponse.ProtoReflect.Descriptor instead.
 func (*CommitTxnResponse) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{8}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CommitTxnResponse) GetOutcome() Outcome {
@@ -917,7 +990,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[9]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1002,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[9]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1015,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{9}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{10}
 }
 
 type ReadIndexResponse struct {
@@ -956,7 +1029,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[10]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1041,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[10]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1054,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{10}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReadIndexResponse) GetAppliedIndex() uint64 {
@@ -1009,7 +1082,7 @@ type ForwardRequest struct {
 
 func (x *ForwardRequest) Reset() {
 	*x = ForwardRequest{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[11]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1094,7 @@ func (x *ForwardRequest) String() string {
 func (*ForwardRequest) ProtoMessage() {}
 
 func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[11]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1107,7 @@ func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardRequest.ProtoReflect.Descriptor instead.
 func (*ForwardRequest) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{11}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ForwardRequest) GetSql() string {
@@ -1069,7 +1142,7 @@ type ForwardedSession struct {
 
 func (x *ForwardedSession) Reset() {
 	*x = ForwardedSession{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[12]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1154,7 @@ func (x *ForwardedSession) String() string {
 func (*ForwardedSession) ProtoMessage() {}
 
 func (x *ForwardedSession) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[12]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1167,7 @@ func (x *ForwardedSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardedSession.ProtoReflect.Descriptor instead.
 func (*ForwardedSession) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{12}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ForwardedSession) GetConnectionId() uint32 {
@@ -1164,7 +1237,7 @@ type Variable struct {
 
 func (x *Variable) Reset() {
 	*x = Variable{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[13]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1249,7 @@ func (x *Variable) String() string {
 func (*Variable) ProtoMessage() {}
 
 func (x *Variable) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[13]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1262,7 @@ func (x *Variable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Variable.ProtoReflect.Descriptor instead.
 func (*Variable) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{13}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Variable) GetName() string {
@@ -1228,7 +1301,7 @@ type ForwardResponse struct {
 
 func (x *ForwardResponse) Reset() {
 	*x = ForwardResponse{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[14]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1240,7 +1313,7 @@ func (x *ForwardResponse) String() string {
 func (*ForwardResponse) ProtoMessage() {}
 
 func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[14]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +1326,7 @@ func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardResponse.ProtoReflect.Descriptor instead.
 func (*ForwardResponse) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{14}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ForwardResponse) GetBody() isForwardResponse_Body {
@@ -1339,7 +1412,7 @@ type ResultColumns struct {
 
 func (x *ResultColumns) Reset() {
 	*x = ResultColumns{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[15]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1424,7 @@ func (x *ResultColumns) String() string {
 func (*ResultColumns) ProtoMessage() {}
 
 func (x *ResultColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[15]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1437,7 @@ func (x *ResultColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns.ProtoReflect.Descriptor instead.
 func (*ResultColumns) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{15}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ResultColumns) GetColumns() []*ResultColumns_Column {
@@ -1391,7 +1464,7 @@ type ForwardDone struct {
 
 func (x *ForwardDone) Reset() {
 	*x = ForwardDone{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[16]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1476,7 @@ func (x *ForwardDone) String() string {
 func (*ForwardDone) ProtoMessage() {}
 
 func (x *ForwardDone) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[16]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1489,7 @@ func (x *ForwardDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardDone.ProtoReflect.Descriptor instead.
 func (*ForwardDone) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{16}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ForwardDone) GetAffectedRows() uint64 {
@@ -1472,7 +1545,7 @@ type StatementError struct {
 
 func (x *StatementError) Reset() {
 	*x = StatementError{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[17]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1557,7 @@ func (x *StatementError) String() string {
 func (*StatementError) ProtoMessage() {}
 
 func (x *StatementError) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[17]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1570,7 @@ func (x *StatementError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementError.ProtoReflect.Descriptor instead.
 func (*StatementError) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{17}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatementError) GetErrno() uint32 {
@@ -1531,7 +1604,7 @@ type Warning struct {
 
 func (x *Warning) Reset() {
 	*x = Warning{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[18]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1616,7 @@ func (x *Warning) String() string {
 func (*Warning) ProtoMessage() {}
 
 func (x *Warning) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[18]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1629,7 @@ func (x *Warning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Warning.ProtoReflect.Descriptor instead.
 func (*Warning) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{18}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Warning) GetLevel() string {
@@ -1581,7 +1654,7 @@ type FrontendStatusRequest struct {
 
 func (x *FrontendStatusRequest) Reset() {
 	*x = FrontendStatusRequest{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[19]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1666,7 @@ func (x *FrontendStatusRequest) String() string {
 func (*FrontendStatusRequest) ProtoMessage() {}
 
 func (x *FrontendStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[19]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1679,7 @@ func (x *FrontendStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrontendStatusRequest.ProtoReflect.Descriptor instead.
 func (*FrontendStatusRequest) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{19}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{20}
 }
 
 type FrontendStatusResponse struct {
@@ -1624,7 +1697,7 @@ type FrontendStatusResponse struct {
 
 func (x *FrontendStatusResponse) Reset() {
 	*x = FrontendStatusResponse{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[20]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1709,7 @@ func (x *FrontendStatusResponse) String() string {
 func (*FrontendStatusResponse) ProtoMessage() {}
 
 func (x *FrontendStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[20]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1722,7 @@ func (x *FrontendStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrontendStatusResponse.ProtoReflect.Descriptor instead.
 func (*FrontendStatusResponse) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{20}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FrontendStatusResponse) GetFrontendId() string {
@@ -1704,7 +1777,7 @@ type ResultColumns_Column struct {
 
 func (x *ResultColumns_Column) Reset() {
 	*x = ResultColumns_Column{}
-	mi := &file_frontend_v1_frontend_proto_msgTypes[21]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1789,7 @@ func (x *ResultColumns_Column) String() string {
 func (*ResultColumns_Column) ProtoMessage() {}
 
 func (x *ResultColumns_Column) ProtoReflect() protoreflect.Message {
-	mi := &file_frontend_v1_frontend_proto_msgTypes[21]
+	mi := &file_frontend_v1_frontend_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1802,7 @@ func (x *ResultColumns_Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultColumns_Column.ProtoReflect.Descriptor instead.
 func (*ResultColumns_Column) Descriptor() ([]byte, []int) {
-	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{15, 0}
+	return file_frontend_v1_frontend_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *ResultColumns_Column) GetName() string {
@@ -1752,7 +1825,11 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"\n" +
 	"\x1afrontend/v1/frontend.proto\x12\x11shoal.frontend.v1\x1a\x14types/v1/types.proto\"3\n" +
 	"\tNotLeader\x12&\n" +
-	"\x0fleader_rpc_addr\x18\x01 \x01(\tR\rleaderRpcAddr\"\xd0\x01\n" +
+	"\x0fleader_rpc_addr\x18\x01 \x01(\tR\rleaderRpcAddr\"Y\n" +
+	"\fOtherCluster\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12*\n" +
+	"\x11caller_cluster_id\x18\x02 \x01(\tR\x0fcallerClusterId\"\xee\x01\n" +
 	"\x16RegisterBackendRequest\x12\x1b\n" +
 	"\tnode_uuid\x18\x01 \x01(\tR\bnodeUuid\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x19\n" +
@@ -1761,13 +1838,14 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"\x05slots\x18\x05 \x01(\rR\x05slots\x12\x18\n" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"u\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\x12\x1c\n" +
+	"\twarehouse\x18\b \x01(\tR\twarehouse\"u\n" +
 	"\x17RegisterBackendResponse\x12\x1d\n" +
 	"\n" +
 	"backend_id\x18\x01 \x01(\x04R\tbackendId\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x02 \x01(\tR\tclusterId\x12\x1c\n" +
-	"\twarehouse\x18\x03 \x01(\tR\twarehouse\"\xb3\x02\n" +
+	"\twarehouse\x18\x03 \x01(\tR\twarehouse\"\xd1\x02\n" +
 	"\x13JoinFrontendRequest\x12\x1f\n" +
 	"\vfrontend_id\x18\x01 \x01(\tR\n" +
 	"frontendId\x12\x1d\n" +
@@ -1783,7 +1861,8 @@ const file_frontend_v1_frontend_proto_rawDesc = "" +
 	"\tcaught_up\x18\t \x01(\bR\bcaughtUp\x12\x1d\n" +
 	"\n" +
 	"started_ms\x18\n" +
-	" \x01(\x03R\tstartedMs\"\x93\x01\n" +
+	" \x01(\x03R\tstartedMs\x12\x1c\n" +
+	"\twarehouse\x18\v \x01(\tR\twarehouse\"\x93\x01\n" +
 	"\x14JoinFrontendResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1c\n" +
@@ -1920,68 +1999,69 @@ func file_frontend_v1_frontend_proto_rawDescGZIP() []byte {
 }
 
 var file_frontend_v1_frontend_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_frontend_v1_frontend_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_frontend_v1_frontend_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_frontend_v1_frontend_proto_goTypes = []any{
 	(Outcome)(0),                    // 0: shoal.frontend.v1.Outcome
 	(Variable_Kind)(0),              // 1: shoal.frontend.v1.Variable.Kind
 	(*NotLeader)(nil),               // 2: shoal.frontend.v1.NotLeader
-	(*RegisterBackendRequest)(nil),  // 3: shoal.frontend.v1.RegisterBackendRequest
-	(*RegisterBackendResponse)(nil), // 4: shoal.frontend.v1.RegisterBackendResponse
-	(*JoinFrontendRequest)(nil),     // 5: shoal.frontend.v1.JoinFrontendRequest
-	(*JoinFrontendResponse)(nil),    // 6: shoal.frontend.v1.JoinFrontendResponse
-	(*CommitTxnRequest)(nil),        // 7: shoal.frontend.v1.CommitTxnRequest
-	(*TableRows)(nil),               // 8: shoal.frontend.v1.TableRows
-	(*ErrorSample)(nil),             // 9: shoal.frontend.v1.ErrorSample
-	(*CommitTxnResponse)(nil),       // 10: shoal.frontend.v1.CommitTxnResponse
-	(*ReadIndexRequest)(nil),        // 11: shoal.frontend.v1.ReadIndexRequest
-	(*ReadIndexResponse)(nil),       // 12: shoal.frontend.v1.ReadIndexResponse
-	(*ForwardRequest)(nil),          // 13: shoal.frontend.v1.ForwardRequest
-	(*ForwardedSession)(nil),        // 14: shoal.frontend.v1.ForwardedSession
-	(*Variable)(nil),                // 15: shoal.frontend.v1.Variable
-	(*ForwardResponse)(nil),         // 16: shoal.frontend.v1.ForwardResponse
-	(*ResultColumns)(nil),           // 17: shoal.frontend.v1.ResultColumns
-	(*ForwardDone)(nil),             // 18: shoal.frontend.v1.ForwardDone
-	(*StatementError)(nil),          // 19: shoal.frontend.v1.StatementError
-	(*Warning)(nil),                 // 20: shoal.frontend.v1.Warning
-	(*FrontendStatusRequest)(nil),   // 21: shoal.frontend.v1.FrontendStatusRequest
-	(*FrontendStatusResponse)(nil),  // 22: shoal.frontend.v1.FrontendStatusResponse
-	(*ResultColumns_Column)(nil),    // 23: shoal.frontend.v1.ResultColumns.Column
-	(*v1.Rowset)(nil),               // 24: shoal.types.v1.Rowset
-	(*v1.PartitionOffsets)(nil),     // 25: shoal.types.v1.PartitionOffsets
-	(*v1.Counters)(nil),             // 26: shoal.types.v1.Counters
+	(*OtherCluster)(nil),            // 3: shoal.frontend.v1.OtherCluster
+	(*RegisterBackendRequest)(nil),  // 4: shoal.frontend.v1.RegisterBackendRequest
+	(*RegisterBackendResponse)(nil), // 5: shoal.frontend.v1.RegisterBackendResponse
+	(*JoinFrontendRequest)(nil),     // 6: shoal.frontend.v1.JoinFrontendRequest
+	(*JoinFrontendResponse)(nil),    // 7: shoal.frontend.v1.JoinFrontendResponse
+	(*CommitTxnRequest)(nil),        // 8: shoal.frontend.v1.CommitTxnRequest
+	(*TableRows)(nil),               // 9: shoal.frontend.v1.TableRows
+	(*ErrorSample)(nil),             // 10: shoal.frontend.v1.ErrorSample
+	(*CommitTxnResponse)(nil),       // 11: shoal.frontend.v1.CommitTxnResponse
+	(*ReadIndexRequest)(nil),        // 12: shoal.frontend.v1.ReadIndexRequest
+	(*ReadIndexResponse)(nil),       // 13: shoal.frontend.v1.ReadIndexResponse
+	(*ForwardRequest)(nil),          // 14: shoal.frontend.v1.ForwardRequest
+	(*ForwardedSession)(nil),        // 15: shoal.frontend.v1.ForwardedSession
+	(*Variable)(nil),                // 16: shoal.frontend.v1.Variable
+	(*ForwardResponse)(nil),         // 17: shoal.frontend.v1.ForwardResponse
+	(*ResultColumns)(nil),           // 18: shoal.frontend.v1.ResultColumns
+	(*ForwardDone)(nil),             // 19: shoal.frontend.v1.ForwardDone
+	(*StatementError)(nil),          // 20: shoal.frontend.v1.StatementError
+	(*Warning)(nil),                 // 21: shoal.frontend.v1.Warning
+	(*FrontendStatusRequest)(nil),   // 22: shoal.frontend.v1.FrontendStatusRequest
+	(*FrontendStatusResponse)(nil),  // 23: shoal.frontend.v1.FrontendStatusResponse
+	(*ResultColumns_Column)(nil),    // 24: shoal.frontend.v1.ResultColumns.Column
+	(*v1.Rowset)(nil),               // 25: shoal.types.v1.Rowset
+	(*v1.PartitionOffsets)(nil),     // 26: shoal.types.v1.PartitionOffsets
+	(*v1.Counters)(nil),             // 27: shoal.types.v1.Counters
 }
 var file_frontend_v1_frontend_proto_depIdxs = []int32{
-	24, // 0: shoal.frontend.v1.CommitTxnRequest.rowset:type_name -> shoal.types.v1.Rowset
-	24, // 1: shoal.frontend.v1.CommitTxnRequest.error_rowset:type_name -> shoal.types.v1.Rowset
-	25, // 2: shoal.frontend.v1.CommitTxnRequest.partitions:type_name -> shoal.types.v1.PartitionOffsets
-	26, // 3: shoal.frontend.v1.CommitTxnRequest.counters:type_name -> shoal.types.v1.Counters
-	9,  // 4: shoal.frontend.v1.CommitTxnRequest.samples:type_name -> shoal.frontend.v1.ErrorSample
-	8,  // 5: shoal.frontend.v1.CommitTxnRequest.tables:type_name -> shoal.frontend.v1.TableRows
-	24, // 6: shoal.frontend.v1.TableRows.rowset:type_name -> shoal.types.v1.Rowset
+	25, // 0: shoal.frontend.v1.CommitTxnRequest.rowset:type_name -> shoal.types.v1.Rowset
+	25, // 1: shoal.frontend.v1.CommitTxnRequest.error_rowset:type_name -> shoal.types.v1.Rowset
+	26, // 2: shoal.frontend.v1.CommitTxnRequest.partitions:type_name -> shoal.types.v1.PartitionOffsets
+	27, // 3: shoal.frontend.v1.CommitTxnRequest.counters:type_name -> shoal.types.v1.Counters
+	10, // 4: shoal.frontend.v1.CommitTxnRequest.samples:type_name -> shoal.frontend.v1.ErrorSample
+	9,  // 5: shoal.frontend.v1.CommitTxnRequest.tables:type_name -> shoal.frontend.v1.TableRows
+	25, // 6: shoal.frontend.v1.TableRows.rowset:type_name -> shoal.types.v1.Rowset
 	0,  // 7: shoal.frontend.v1.CommitTxnResponse.outcome:type_name -> shoal.frontend.v1.Outcome
-	25, // 8: shoal.frontend.v1.CommitTxnResponse.conflicts:type_name -> shoal.types.v1.PartitionOffsets
-	14, // 9: shoal.frontend.v1.ForwardRequest.session:type_name -> shoal.frontend.v1.ForwardedSession
-	15, // 10: shoal.frontend.v1.ForwardedSession.variables:type_name -> shoal.frontend.v1.Variable
-	15, // 11: shoal.frontend.v1.ForwardedSession.user_variables:type_name -> shoal.frontend.v1.Variable
+	26, // 8: shoal.frontend.v1.CommitTxnResponse.conflicts:type_name -> shoal.types.v1.PartitionOffsets
+	15, // 9: shoal.frontend.v1.ForwardRequest.session:type_name -> shoal.frontend.v1.ForwardedSession
+	16, // 10: shoal.frontend.v1.ForwardedSession.variables:type_name -> shoal.frontend.v1.Variable
+	16, // 11: shoal.frontend.v1.ForwardedSession.user_variables:type_name -> shoal.frontend.v1.Variable
 	1,  // 12: shoal.frontend.v1.Variable.kind:type_name -> shoal.frontend.v1.Variable.Kind
-	17, // 13: shoal.frontend.v1.ForwardResponse.columns:type_name -> shoal.frontend.v1.ResultColumns
-	18, // 14: shoal.frontend.v1.ForwardResponse.done:type_name -> shoal.frontend.v1.ForwardDone
-	23, // 15: shoal.frontend.v1.ResultColumns.columns:type_name -> shoal.frontend.v1.ResultColumns.Column
-	20, // 16: shoal.frontend.v1.ForwardDone.warnings:type_name -> shoal.frontend.v1.Warning
-	19, // 17: shoal.frontend.v1.ForwardDone.error:type_name -> shoal.frontend.v1.StatementError
-	19, // 18: shoal.frontend.v1.Warning.what:type_name -> shoal.frontend.v1.StatementError
-	3,  // 19: shoal.frontend.v1.FrontendService.RegisterBackend:input_type -> shoal.frontend.v1.RegisterBackendRequest
-	7,  // 20: shoal.frontend.v1.FrontendService.CommitTxn:input_type -> shoal.frontend.v1.CommitTxnRequest
-	5,  // 21: shoal.frontend.v1.FrontendService.JoinFrontend:input_type -> shoal.frontend.v1.JoinFrontendRequest
-	11, // 22: shoal.frontend.v1.FrontendService.ReadIndex:input_type -> shoal.frontend.v1.ReadIndexRequest
-	13, // 23: shoal.frontend.v1.FrontendService.Forward:input_type -> shoal.frontend.v1.ForwardRequest
-	21, // 24: shoal.frontend.v1.FrontendService.FrontendStatus:input_type -> shoal.frontend.v1.FrontendStatusRequest
-	4,  // 25: shoal.frontend.v1.FrontendService.RegisterBackend:output_type -> shoal.frontend.v1.RegisterBackendResponse
-	10, // 26: shoal.frontend.v1.FrontendService.CommitTxn:output_type -> shoal.frontend.v1.CommitTxnResponse
-	6,  // 27: shoal.frontend.v1.FrontendService.JoinFrontend:output_type -> shoal.frontend.v1.JoinFrontendResponse
-	12, // 28: shoal.frontend.v1.FrontendService.ReadIndex:output_type -> shoal.frontend.v1.ReadIndexResponse
-	16, // 29: shoal.frontend.v1.FrontendService.Forward:output_type -> shoal.frontend.v1.ForwardResponse
-	22, // 30: shoal.frontend.v1.FrontendService.FrontendStatus:output_type -> shoal.frontend.v1.FrontendStatusResponse
+	18, // 13: shoal.frontend.v1.ForwardResponse.columns:type_name -> shoal.frontend.v1.ResultColumns
+	19, // 14: shoal.frontend.v1.ForwardResponse.done:type_name -> shoal.frontend.v1.ForwardDone
+	24, // 15: shoal.frontend.v1.ResultColumns.columns:type_name -> shoal.frontend.v1.ResultColumns.Column
+	21, // 16: shoal.frontend.v1.ForwardDone.warnings:type_name -> shoal.frontend.v1.Warning
+	20, // 17: shoal.frontend.v1.ForwardDone.error:type_name -> shoal.frontend.v1.StatementError
+	20, // 18: shoal.frontend.v1.Warning.what:type_name -> shoal.frontend.v1.StatementError
+	4,  // 19: shoal.frontend.v1.FrontendService.RegisterBackend:input_type -> shoal.frontend.v1.RegisterBackendRequest
+	8,  // 20: shoal.frontend.v1.FrontendService.CommitTxn:input_type -> shoal.frontend.v1.CommitTxnRequest
+	6,  // 21: shoal.frontend.v1.FrontendService.JoinFrontend:input_type -> shoal.frontend.v1.JoinFrontendRequest
+	12, // 22: shoal.frontend.v1.FrontendService.ReadIndex:input_type -> shoal.frontend.v1.ReadIndexRequest
+	14, // 23: shoal.frontend.v1.FrontendService.Forward:input_type -> shoal.frontend.v1.ForwardRequest
+	22, // 24: shoal.frontend.v1.FrontendService.FrontendStatus:input_type -> shoal.frontend.v1.FrontendStatusRequest
+	5,  // 25: shoal.frontend.v1.FrontendService.RegisterBackend:output_type -> shoal.frontend.v1.RegisterBackendResponse
+	11, // 26: shoal.frontend.v1.FrontendService.CommitTxn:output_type -> shoal.frontend.v1.CommitTxnResponse
+	7,  // 27: shoal.frontend.v1.FrontendService.JoinFrontend:output_type -> shoal.frontend.v1.JoinFrontendResponse
+	13, // 28: shoal.frontend.v1.FrontendService.ReadIndex:output_type -> shoal.frontend.v1.ReadIndexResponse
+	17, // 29: shoal.frontend.v1.FrontendService.Forward:output_type -> shoal.frontend.v1.ForwardResponse
+	23, // 30: shoal.frontend.v1.FrontendService.FrontendStatus:output_type -> shoal.frontend.v1.FrontendStatusResponse
 	25, // [25:31] is the sub-list for method output_type
 	19, // [19:25] is the sub-list for method input_type
 	19, // [19:19] is the sub-list for extension type_name
@@ -1994,7 +2074,7 @@ func file_frontend_v1_frontend_proto_init() {
 	if File_frontend_v1_frontend_proto != nil {
 		return
 	}
-	file_frontend_v1_frontend_proto_msgTypes[14].OneofWrappers = []any{
+	file_frontend_v1_frontend_proto_msgTypes[15].OneofWrappers = []any{
 		(*ForwardResponse_Columns)(nil),
 		(*ForwardResponse_Rows)(nil),
 		(*ForwardResponse_Progress)(nil),
@@ -2006,7 +2086,7 @@ func file_frontend_v1_frontend_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_frontend_v1_frontend_proto_rawDesc), len(file_frontend_v1_frontend_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
