@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -236,6 +237,9 @@ func nodesCommand() *cobra.Command {
 				return nil, err
 			}
 			var lines [][]string
+			if !slices.ContainsFunc(resp.Nodes, func(n *adminv1.Node) bool { return n.Leader }) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Warning: no frontend that leads could be reached: this is what the one that answers knows, and may be old")
+			}
 			for _, n := range resp.Nodes {
 				role, note := "backend", n.Trouble
 				if n.Role == adminv1.Node_ROLE_FRONTEND {

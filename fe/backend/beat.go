@@ -17,6 +17,7 @@ import (
 
 	"shoal/fe/schedule"
 	"shoal/fe/state"
+	"shoal/internal/rpcconn"
 	backendv1 "shoal/proto/backend/v1"
 )
 
@@ -193,7 +194,7 @@ func (b *beat) failed(err error) {
 		}
 		b.registry.log.Log(b.ctx, level, "heartbeat failed", "backend_id", b.record.id, "addr", b.addr, "err", err)
 	}
-	b.record.err = err.Error()
+	b.record.err = rpcconn.Plain(err, beatTimeout)
 }
 
 // learn takes over the answer to a heartbeat. One that a later one has overtaken

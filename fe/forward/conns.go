@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"shoal/fe/state"
+	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 )
 
@@ -101,16 +102,22 @@ func (c *Cluster) Close() {
 	c.conns = nil
 }
 
-// Ask is what the frontend at an rpc address says of itself.
+// Ask is what the frontend at an rpc address says of itself. The error says in
+// plain words why it says nothing.
 func (c *Cluster) Ask(ctx context.Context, addr string) (*frontendv1.FrontendStatusResponse, error) {
 	conn, err := c.connection(addr)
 	if err != nil {
 		return nil, err
 	}
+	limit := askTimeout
 	if !open(ctx, conn) {
-		return nil, fmt.Errorf("%s cannot be reached", addr)
+		limit = pause // for the connection to say why
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	asking, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return frontendv1.NewFrontendServiceClient(conn).FrontendStatus(ctx, &frontendv1.FrontendStatusRequest{})
+	answer, err := frontendv1.NewFrontendServiceClient(conn).FrontendStatus(asking, &frontendv1.FrontendStatusRequest{})
+	if err != nil {
+		return nil, errors.New(rpcconn.Plain(err, askTimeout))
+	}
+	return answer, nil
 }

@@ -40,6 +40,8 @@ import (
 const (
 	// Patience is how long a statement waits for a leader: several elections.
 	Patience = 10 * time.Second
+	// brief is how long one waits for a leader that can be answered without.
+	brief = 2 * time.Second
 	// pause lies between two tries.
 	pause = 100 * time.Millisecond
 	// askTimeout bounds a question that has no effect, and a connection.
@@ -131,6 +133,14 @@ func (c *Cluster) Sync(ctx context.Context) error {
 		c.mu.Unlock()
 		return retry(c.catchUp(waiting, answer.AppliedIndex))
 	})
+}
+
+// Led tells whether a frontend leads: it is Sync for what is also answered while
+// none does, and waits for 2 s at most.
+func (c *Cluster) Led(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, brief)
+	defer cancel()
+	return c.Sync(ctx) == nil
 }
 
 // catchUp returns once the state here shows what was applied up to index.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,8 +132,18 @@ func TestNoMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := startThree(t)
 		all[0].must("CREATE DATABASE d")
+		if !all[1].cluster.Led(t.Context()) {
+			t.Error("Led = false with a leader")
+		}
 		all[0].close()
 		all[1].close()
+		began := time.Now()
+		if led, took := all[2].cluster.Led(t.Context()), time.Since(began); led || took > 3*time.Second {
+			t.Errorf("without a majority: Led = %v after %v, want false soon", led, took)
+		}
+		if _, err := all[2].cluster.Ask(t.Context(), all[0].rpcAddr()); err == nil || !strings.HasPrefix(err.Error(), "cannot be reached: ") {
+			t.Errorf("asking one that is down: %v", err)
+		}
 		for _, text := range []string{"SHOW DATABASES", "CREATE DATABASE never", "SHOW ROUTINE LOAD", "USE d"} {
 			began := time.Now()
 			_, err := all[2].run(t.Context(), all[2].connect(), text)

@@ -32,6 +32,8 @@ type Jobs interface {
 // Cluster has a call that changes nothing carried out by the frontend that
 // leads: by here, or by there over a connection to it.
 type Cluster interface {
+	// Led tells, within 2 s, whether a frontend leads.
+	Led(ctx context.Context) bool
 	Call(ctx context.Context, here func(context.Context) error, there func(context.Context, grpc.ClientConnInterface) error) error
 }
 
@@ -40,8 +42,10 @@ type Admin struct {
 	adminv1.UnimplementedAdminServiceServer
 	Statements Statements
 	Jobs       Jobs
-	Nodes      func(ctx context.Context) []*adminv1.Node
-	Cluster    Cluster
+	// Nodes is the cluster's processes: of their life, what the leader knows if
+	// one leads.
+	Nodes   func(ctx context.Context, led bool) []*adminv1.Node
+	Cluster Cluster
 	// Snapshot is the state of a frontend that leads, as it is now.
 	Snapshot func() *state.State
 	// Session makes a session for one call.
@@ -116,10 +120,14 @@ func (a *Admin) ListTasks(ctx context.Context, req *adminv1.ListTasksRequest) (*
 	})
 }
 
-// ListNodes implements AdminService.
+// ListNodes implements AdminService. While no frontend leads it tells what this
+// one knows, with no node as the leader.
 func (a *Admin) ListNodes(ctx context.Context, req *adminv1.ListNodesRequest) (*adminv1.ListNodesResponse, error) {
+	if !a.Cluster.Led(ctx) {
+		return &adminv1.ListNodesResponse{Nodes: a.Nodes(ctx, false)}, nil
+	}
 	return atLeader(ctx, a, req, adminv1.AdminServiceClient.ListNodes, func(ctx context.Context) (*adminv1.ListNodesResponse, error) {
-		return &adminv1.ListNodesResponse{Nodes: a.Nodes(ctx)}, nil
+		return &adminv1.ListNodesResponse{Nodes: a.Nodes(ctx, true)}, nil
 	})
 }
 

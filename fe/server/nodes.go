@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/status"
-
 	"shoal/fe/backend"
 	"shoal/fe/forward"
 	"shoal/fe/result"
@@ -30,12 +28,13 @@ type nodes struct {
 }
 
 // Frontends is SHOW FRONTENDS, with Doris's columns: the members, asked now, and
-// those that were added and have not joined yet. What nobody said is NULL.
-func (n *nodes) Frontends(ctx context.Context) *result.Table {
+// those that were added and have not joined yet. What nobody said is NULL. None
+// is the master unless led.
+func (n *nodes) Frontends(ctx context.Context, led bool) *result.Table {
 	t := &result.Table{Columns: result.Texts("Name", "Host", "EditLogPort", "HttpPort", "QueryPort", "RpcPort", "ArrowFlightSqlPort", "Role", "IsMaster",
 		"ClusterId", "Join", "Alive", "ReplayedJournalId", "LastStartTime", "LastHeartbeat", "IsHelper", "ErrMsg", "Version", "CurrentConnected")}
 	members, added, id := n.frontends()
-	leader := n.store.LeaderID()
+	leader := n.leader(led)
 	for i, said := range n.askAll(ctx, members) {
 		f := members[i]
 		row := []result.Cell{result.Text(f.Id), result.Text(f.Host), port(f.RaftPort), port(f.HttpPort), port(f.MysqlPort), port(f.RpcPort),
@@ -52,6 +51,14 @@ func (n *nodes) Frontends(ctx context.Context) *result.Table {
 			result.Text(id), truth(false), truth(false), nil, nil, nil, truth(false), result.Text("has not joined yet"), nil, result.Text(yes(false))})
 	}
 	return t
+}
+
+// leader is who leads, empty if nobody is known to.
+func (n *nodes) leader(led bool) string {
+	if !led {
+		return "" // whoever is remembered could not be reached, or is no leader any more
+	}
+	return n.store.LeaderID()
 }
 
 func (n *nodes) frontends() (members, added []*raftlogv1.Frontend, clusterID string) {
@@ -85,7 +92,7 @@ func (n *nodes) ask(ctx context.Context, f *raftlogv1.Frontend) said {
 	answer, err := n.cluster.Ask(ctx, hostPort(f.Host, f.RpcPort))
 	switch {
 	case err != nil:
-		return said{err: status.Convert(err).Message()}
+		return said{err: err.Error()}
 	case answer.FrontendId != f.Id:
 		return said{err: "frontend " + answer.FrontendId + " answers at its address"}
 	}
@@ -98,8 +105,9 @@ func role(f *raftlogv1.Frontend) string {
 }
 
 // Backends is SHOW BACKENDS, with Doris's columns; Shoal's backends have no
-// tablets and no disks of their own, so those are NULL.
-func (n *nodes) Backends() *result.Table {
+// tablets and no disks of their own, so those are NULL. What heartbeats tell is
+// NULL, too, unless led: the leader sends them.
+func (n *nodes) Backends(led bool) *result.Table {
 	t := &result.Table{Columns: result.Texts("BackendId", "Host", "HeartbeatPort", "BePort", "HttpPort", "BrpcPort", "ArrowFlightSqlPort", "LastStartTime",
 		"LastHeartbeat", "Alive", "SystemDecommissioned", "TabletNum", "DataUsedCapacity", "TrashUsedCapacity", "AvailCapacity", "TotalCapacity",
 		"UsedPct", "MaxDiskUsedPct", "RemoteUsedCapacity", "Tag", "ErrMsg", "Version", "Status", "HeartbeatFailureCounter", "NodeRole", "CpuCores", "Memory")}
@@ -107,12 +115,19 @@ func (n *nodes) Backends() *result.Table {
 	for _, b := range n.backends() {
 		s := heard[b.Id]
 		rpc := port(b.RpcPort)
-		t.Rows = append(t.Rows, []result.Cell{result.Text(strconv.FormatUint(b.Id, 10)), result.Text(b.Host), rpc, rpc, port(b.HttpPort), rpc,
+		row := []result.Cell{result.Text(strconv.FormatUint(b.Id, 10)), result.Text(b.Host), rpc, rpc, port(b.HttpPort), rpc,
 			result.Text("-1"), result.OrNull(dateTime(s.Started)), result.OrNull(dateTime(s.Heard)), truth(s.Alive), truth(b.Decommissioning),
-			nil, nil, nil, nil, nil, nil, nil, nil, nil, result.Text(trouble(b, s)), result.OrNull(b.Version), result.Text(loadStatus(s)), nil, result.Text("mix"), nil, nil})
+			nil, nil, nil, nil, nil, nil, nil, nil, nil, result.Text(trouble(b, s)), result.OrNull(b.Version), result.Text(loadStatus(s)), nil, result.Text("mix"), nil, nil}
+		if !led {
+			row[7], row[8], row[9], row[20], row[22] = nil, nil, nil, result.Text(unled), nil
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
+
+// unled is why it is not known whether a backend is alive.
+const unled = "not known whether it is alive: no frontend that leads could be reached"
 
 // backends are those that were not dropped.
 func (n *nodes) backends() (backends []*raftlogv1.Backend) {
@@ -151,11 +166,11 @@ func loadStatus(s backend.Status) string {
 	return fmt.Sprintf(`{"isQueryDisabled":%t,"isLoadDisabled":%t}`, !s.Alive, !s.Takes())
 }
 
-// List is the nodes for the admin API.
-func (n *nodes) List(ctx context.Context) []*adminv1.Node {
+// List is the nodes for the admin API, as Frontends and Backends tell of them.
+func (n *nodes) List(ctx context.Context, led bool) []*adminv1.Node {
 	var out []*adminv1.Node
 	members, added, _ := n.frontends()
-	leader := n.store.LeaderID()
+	leader := n.leader(led)
 	for i, said := range n.askAll(ctx, members) {
 		f := members[i]
 		out = append(out, &adminv1.Node{Id: f.Id, Role: adminv1.Node_ROLE_FRONTEND, FrontendRole: role(f), Address: hostPort(f.Host, f.RpcPort),
@@ -166,9 +181,12 @@ func (n *nodes) List(ctx context.Context) []*adminv1.Node {
 	}
 	heard := n.heard()
 	for _, b := range n.backends() {
-		s := heard[b.Id]
-		out = append(out, &adminv1.Node{Id: strconv.FormatUint(b.Id, 10), Role: adminv1.Node_ROLE_BACKEND, Address: hostPort(b.Host, b.RpcPort),
-			Alive: s.Alive, Version: b.Version, Decommissioning: b.Decommissioning, Trouble: trouble(b, s)})
+		node := &adminv1.Node{Id: strconv.FormatUint(b.Id, 10), Role: adminv1.Node_ROLE_BACKEND, Address: hostPort(b.Host, b.RpcPort),
+			Version: b.Version, Decommissioning: b.Decommissioning, Trouble: unled}
+		if led {
+			node.Alive, node.Trouble = heard[b.Id].Alive, trouble(b, heard[b.Id])
+		}
+		out = append(out, node)
 	}
 	return out
 }

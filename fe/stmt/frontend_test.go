@@ -142,11 +142,11 @@ func (s *memoryStore) apply(t testing.TB, cmd *raftlogv1.Command) state.Result {
 // nodes is a cluster of one frontend and one backend.
 type nodes struct{}
 
-func (nodes) Frontends(context.Context) *result.Table {
+func (nodes) Frontends(context.Context, bool) *result.Table {
 	return &result.Table{Columns: result.Texts("Name", "Host", "Alive"), Rows: [][]result.Cell{{result.Text("fe1"), result.Text("127.0.0.1"), result.Text("true")}}}
 }
 
-func (nodes) Backends() *result.Table {
+func (nodes) Backends(bool) *result.Table {
 	return &result.Table{Columns: result.Texts("BackendId", "Host", "Alive"), Rows: [][]result.Cell{{result.Text("1"), result.Text("127.0.0.1"), result.Text("true")}}}
 }
 
@@ -154,6 +154,8 @@ func (nodes) Backends() *result.Table {
 type alone struct{}
 
 func (alone) Sync(context.Context) error { return nil }
+
+func (alone) Led(context.Context) bool { return true }
 
 func (alone) AtLeader(ctx context.Context, _ *session.Session, _ string, _ bool, w result.Writer, here func(context.Context, result.Writer) error) error {
 	return here(ctx, w)

@@ -21,6 +21,10 @@ const (
 	// shownByLeader and changedByLeader: only the leader knows, or may.
 	shownByLeader
 	changedByLeader
+	// listedHere and listedByLeader are as fresh and shownByLeader, and are answered
+	// also while no frontend leads: they tell who is missing.
+	listedHere
+	listedByLeader
 	// byQuery and byList: what it reads decides.
 	byQuery
 	byList
@@ -91,10 +95,12 @@ func (e *Executor) placeOf(s *session.Session, stmt ast.Stmt) place {
 		return e.placeOfQuery(s, stmt.Text)
 	case *ast.ShowList:
 		switch stmt.What {
-		case ast.Frontends, ast.Trash:
+		case ast.Trash:
 			return fresh
+		case ast.Frontends:
+			return listedHere
 		case ast.Backends:
-			return shownByLeader
+			return listedByLeader
 		}
 		return here
 	}
@@ -114,12 +120,18 @@ func (e *Executor) placeOfQuery(s *session.Session, text string) place {
 // carryOut carries out a statement, whose text has values in its placeholders,
 // where that is to be done.
 func (e *Executor) carryOut(ctx context.Context, s *session.Session, stmt ast.Stmt, text string, w result.Writer) error {
-	switch place := e.placeOf(s, stmt); place {
+	place := e.placeOf(s, stmt)
+	if place == listedHere || place == listedByLeader {
+		if !e.cfg.Cluster.Led(ctx) {
+			return e.listUnled(ctx, s, stmt, w)
+		}
+	}
+	switch place {
 	case fresh:
 		if err := e.cfg.Cluster.Sync(ctx); err != nil {
 			return err
 		}
-	case shownByLeader, changedByLeader:
+	case shownByLeader, changedByLeader, listedByLeader:
 		return e.cfg.Cluster.AtLeader(ctx, s, text, place == changedByLeader, w, func(ctx context.Context, w result.Writer) error {
 			return e.run(ctx, s, stmt, w)
 		})

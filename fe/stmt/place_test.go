@@ -57,6 +57,8 @@ type recorder struct{ asked string }
 
 func (r *recorder) Sync(context.Context) error { r.asked += "sync "; return nil }
 
+func (r *recorder) Led(context.Context) bool { r.asked += "led "; return true }
+
 func (r *recorder) AtLeader(_ context.Context, _ *session.Session, text string, effects bool, w result.Writer, _ func(context.Context, result.Writer) error) error {
 	r.asked += "show at leader "
 	if effects {
@@ -89,13 +91,13 @@ func TestPlaces(t *testing.T) {
 		"SHOW DATABASES":     "sync ",
 		"SHOW TABLES FROM d": "sync ",
 		"DESC d.t":           "sync ",
-		"SHOW FRONTENDS":     "sync ",
+		"SHOW FRONTENDS":     "led ",
 		"SHOW LOAD WARNINGS FROM d WHERE LABEL = 'l'":                                      "sync ",
 		"SELECT * FROM information_schema.routine_load_jobs":                               "show at leader ",
 		"SELECT * FROM d.t, INFORMATION_SCHEMA.ROUTINE_LOAD_JOBS":                          "show at leader ",
 		`SELECT * FROM kafka("kafka_broker_list" = "b:9092", "kafka_topic" = "t") LIMIT 5`: "show at leader ",
 		"SHOW ROUTINE LOAD":                       "show at leader ",
-		"SHOW BACKENDS":                           "show at leader ",
+		"SHOW BACKENDS":                           "led show at leader ",
 		"ADMIN CHECK ROUTINE LOAD LEDGER FOR d.j": "show at leader ",
 		"CREATE DATABASE e":                       "change at leader ",
 		"DROP TABLE IF EXISTS d.t":                "change at leader ",
@@ -133,6 +135,8 @@ func TestForwardedText(t *testing.T) {
 type sending struct{ text *string }
 
 func (sending) Sync(context.Context) error { return nil }
+
+func (sending) Led(context.Context) bool { return true }
 
 func (s sending) AtLeader(_ context.Context, _ *session.Session, text string, _ bool, _ result.Writer, _ func(context.Context, result.Writer) error) error {
 	*s.text = text

@@ -147,9 +147,9 @@ func (e *Executor) showTrash() *result.Table {
 func (e *Executor) showList(ctx context.Context, stmt *ast.ShowList) (*result.Table, error) {
 	switch stmt.What {
 	case ast.Frontends:
-		return e.cfg.Nodes.Frontends(ctx), nil
+		return e.cfg.Nodes.Frontends(ctx, true), nil
 	case ast.Backends:
-		return e.cfg.Nodes.Backends(), nil
+		return e.cfg.Nodes.Backends(true), nil
 	case ast.Trash:
 		return e.showTrash(), nil
 	}

@@ -69,10 +69,12 @@ type RoutineLoads interface {
 
 // Nodes lists the cluster's processes.
 type Nodes interface {
-	// Frontends are what this one finds when it asks them.
-	Frontends(ctx context.Context) *result.Table
-	// Backends are as the leader knows them.
-	Backends() *result.Table
+	// Frontends are what this one finds when it asks them. None is the master
+	// unless led, which is that one leads.
+	Frontends(ctx context.Context, led bool) *result.Table
+	// Backends are as the leader knows them, which this one is; unless led it
+	// tells what is in the state.
+	Backends(led bool) *result.Table
 }
 
 // Frontends changes who the frontends are, at the one that leads (fe/membership).
@@ -86,6 +88,9 @@ type Cluster interface {
 	// Sync returns once the state here shows all that any frontend answered
 	// before the call.
 	Sync(ctx context.Context) error
+	// Led is Sync for what is also answered while no frontend leads: it tells
+	// soon whether one does.
+	Led(ctx context.Context) bool
 	// AtLeader has a statement carried out by the frontend that leads: by here
 	// if it is this one. effects tells whether it may change anything.
 	AtLeader(ctx context.Context, s *session.Session, text string, effects bool, w result.Writer, here func(context.Context, result.Writer) error) error

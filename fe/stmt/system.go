@@ -9,11 +9,32 @@ import (
 
 	"shoal/fe/errno"
 	"shoal/fe/membership"
+	"shoal/fe/result"
+	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/state/cluster"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	"shoal/sql/ast"
 )
+
+// listUnled is SHOW FRONTENDS or SHOW BACKENDS by what this frontend knows, for no
+// frontend leads.
+func (e *Executor) listUnled(ctx context.Context, s *session.Session, stmt ast.Stmt, w result.Writer) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	list, table := stmt.(*ast.ShowList), (*result.Table)(nil)
+	if list.What == ast.Frontends {
+		table = e.cfg.Nodes.Frontends(ctx, false)
+	} else {
+		table = e.cfg.Nodes.Backends(false)
+	}
+	s.Warn(session.LevelWarning, errno.NotAvailable, "No frontend that leads could be reached: this is what the frontend that answers knows, and may be old")
+	if err := e.filter(ctx, s, table, list.Filter); err != nil {
+		return err
+	}
+	return table.Send(w)
+}
 
 var roles = map[ast.FrontendRole]raftlogv1.FrontendRole{
 	ast.Follower: raftlogv1.FrontendRole_FRONTEND_ROLE_FOLLOWER,
