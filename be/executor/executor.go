@@ -144,9 +144,16 @@ func (e *Executor) endSilenceLocked() bool {
 		return false
 	}
 	if n := e.cancelAllLocked(); n > 0 {
-		e.cfg.Logger.Warn("no frontend was heard of: tasks are cancelled", "tasks", n, "silence", silence)
+		e.cfg.Logger.Warn("no frontend was heard of: tasks are cancelled", "tasks", n, "silence", silence.String())
 	}
 	return true
+}
+
+// Silence is how long no leader has spoken to this backend.
+func (e *Executor) Silence() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return time.Since(e.heard)
 }
 
 // drainAll has all tasks finish, and takes none any more.
