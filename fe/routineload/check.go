@@ -15,6 +15,7 @@ import (
 	"shoal/fe/session"
 	"shoal/fe/state"
 	"shoal/fe/state/ledger"
+	"shoal/fe/verdict"
 	raftlogv1 "shoal/proto/raftlog/v1"
 	"shoal/sql/ast"
 )
@@ -73,7 +74,7 @@ func (m *Manager) checkTable(job *raftlogv1.Job, report *ledgercheck.Report) *re
 	for _, p := range report.Partitions {
 		v, end := p.Ledger, unknown
 		if at, ok := l.partition(v.Key); ok {
-			end = number(at.End)
+			end = number(verdict.LogEnd(v, at))
 		}
 		cells := append(row(number(int64(v.Partition)), kafka.TopicID(v.TopicID).String(), number(v.Start), number(v.Settled), end), checkNumbers(&p)...)
 		table.Rows = append(table.Rows, append(cells, result.Text(strconv.Itoa(p.Txns)), nil, nil, result.Text(p.Verdict()), result.Text(p.Differences.String())))

@@ -319,7 +319,7 @@ func (l look) ledgerRow(v ledger.View) []result.Cell {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	spso, end, lag := unknown, unknown, unknown
 	if p, ok := l.partition(v.Key); ok {
-		end = number(p.End)
+		end = number(verdict.LogEnd(v, p))
 		if p.Position.Start >= 0 {
 			spso = number(p.Position.Start)
 		}

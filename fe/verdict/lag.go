@@ -37,7 +37,8 @@ func Lag(load *typesv1.RoutineLoad, view *kafka.View, ledgers []ledger.View) (to
 // negative. In classic mode it is those from the settled offset to the log's
 // end, or to the last stable offset if only committed records are read: what an
 // open transaction holds back cannot be loaded. In share mode it is the group's
-// own, open transactions included; of a partition that the group has no state
+// own, open transactions included, and no more than is not settled, since the
+// ledger may be newer than the look at the group; of a partition that the group has no state
 // for, as an empty new one, it is known only if all of the log is settled. The
 // zero View is a ledger that is not opened yet.
 func PartitionLag(load *typesv1.RoutineLoad, l ledger.View, p kafka.Partition) (n int64, known bool) {
@@ -49,9 +50,19 @@ func PartitionLag(load *typesv1.RoutineLoad, l ledger.View, p kafka.Partition) (
 		}
 		return offsets.Of(offsets.Range{First: l.Settled, Last: end - 1}).Subtract(l.Ranges).Count(), true
 	case p.Lag >= 0:
-		return p.Lag, true
+		return min(p.Lag, LogEnd(l, p)-l.Settled-l.Ranges.Count()), true
 	case l.Settled >= p.End:
 		return 0, true
 	}
 	return 0, false
+}
+
+// LogEnd is where the log of a partition ends. The ledger may be newer than the
+// look at the log: what is settled was there.
+func LogEnd(l ledger.View, p kafka.Partition) int64 {
+	end := max(p.End, l.Settled)
+	if n := len(l.Ranges); n > 0 {
+		end = max(end, l.Ranges[n-1].Last+1)
+	}
+	return end
 }
