@@ -163,7 +163,9 @@ func TestOf(t *testing.T) {
 		}, verdict.OpenTxn, verdict.Warn, "open since offset 50"},
 		{"crowded ledger", func(in *verdict.Input) {
 			still(in, time.Minute)
-			in.Ledgers[0].Ranges = make(offsets.Set, ledger.MaxRanges)
+			for offset := int64(52); len(in.Ledgers[0].Ranges) < ledger.MaxRanges; offset += 2 {
+				in.Ledgers[0].Ranges = append(in.Ledgers[0].Ranges, offsets.Range{First: offset, Last: offset})
+			}
 		}, verdict.LedgerFull, verdict.Bad, "128 ranges above offset 50"},
 		{"joining", func(in *verdict.Input) {
 			for i := range in.Tasks {
