@@ -185,10 +185,9 @@ func (e *Executor) run(ctx context.Context, s *session.Session, stmt ast.Stmt, w
 	case *ast.Help:
 		return helpTable().Send(w)
 	case *ast.Unsupported:
-		return errno.New(errno.NotSupportedYet, "%s is not supported by Shoal", stmt.What)
+		return unsupported(stmt)
 	case *ast.Admin:
-		what, _, _ := strings.Cut(stmt.Text, " ") // the rest may hold a password
-		return errno.New(errno.NotSupportedYet, "ADMIN %s is not supported yet", strings.ToUpper(what))
+		return unsupportedAdmin(stmt)
 	}
 	if handled, err := e.runDDL(ctx, s, stmt, w); handled {
 		return err
@@ -365,7 +364,7 @@ func (e *Executor) Describe(ctx context.Context, s *session.Session, text string
 		}
 		return e.cfg.Queries.Describe(ctx, s, stmt.Text)
 	case *ast.Unsupported:
-		return nil, errno.New(errno.UnsupportedPrepared, "%s is not supported by Shoal, prepared or not", stmt.What)
+		return nil, errno.New(errno.UnsupportedPrepared, "%s is not supported by Shoal, prepared or not%s", stmt.What, meant(stmt.What))
 	case *ast.CheckRoutineLoadLedger: // its columns are known when it is done
 		return nil, errno.New(errno.UnsupportedPrepared, "ADMIN CHECK ROUTINE LOAD LEDGER is not supported as a prepared statement")
 	case *ast.Set, *ast.Use, *ast.NoOp, *ast.Kill, *ast.Admin:

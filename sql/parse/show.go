@@ -37,7 +37,7 @@ func (p *parser) show() ast.Stmt {
 		return s
 	}
 	if what, ok := p.list(); ok {
-		return &ast.ShowList{What: what, DB: p.fromDatabase(), Filter: p.filter()}
+		return p.showList(what)
 	}
 	return p.unsupportedAfter("SHOW")
 }
@@ -197,6 +197,22 @@ func (p *parser) list() (ast.List, bool) {
 		}
 	}
 	return "", false
+}
+
+// showList parses what follows the name of a list. Those of things in databases
+// may say of which; the trash is of all backends, so that of one is refused.
+func (p *parser) showList(what ast.List) ast.Stmt {
+	list := &ast.ShowList{What: what}
+	switch what {
+	case ast.Triggers, ast.Events, ast.OpenTables:
+		list.DB = p.fromDatabase()
+	case ast.Trash:
+		if p.sees("ON") {
+			return p.unsupportedAs("SHOW TRASH … ON")
+		}
+	}
+	list.Filter = p.filter()
+	return list
 }
 
 // fromDatabase takes [FROM | IN] database; empty if there is none.
