@@ -95,7 +95,7 @@ func (f *Frontend) checkCluster(id string) error {
 	info := f.info()
 	switch {
 	case info == nil:
-		return status.Error(codes.Unavailable, "the cluster is not bootstrapped yet")
+		return status.Error(codes.Unavailable, "this frontend is not ready: it is joining its cluster, or making it")
 	case id != "" && id != info.ClusterId:
 		return status.Errorf(codes.PermissionDenied, "the backend belongs to cluster %s, and this is %s: give it an empty data folder to join", id, info.ClusterId)
 	}
