@@ -85,7 +85,10 @@ func once(ctx context.Context, db *sql.DB, statement string) (ending bool, err e
 	}
 	defer conn.Close()
 	_, err = tryQuery(ctx, conn, statement)
-	if refusal := (*mysql.MySQLError)(nil); errors.As(err, &refusal) && refusal.Number == 1053 {
+	refusal := (*mysql.MySQLError)(nil)
+	// Go's driver calls its buffer busy, and sends nothing, if the 1053 came
+	// right behind the answer before.
+	if errors.As(err, &refusal) && refusal.Number == 1053 || errors.Is(err, mysql.ErrBusyBuffer) {
 		conn.Raw(func(any) error { return driver.ErrBadConn })
 		return true, err
 	}
