@@ -28,12 +28,14 @@ func TestOneRecordTransactions(t *testing.T) {
 	shoal := cluster.Start(t, "standalone")
 	o := options{partitions: 1, properties: map[string]string{"format": "json", "desired_concurrent_number": "4"}}
 	t.Run("live", func(t *testing.T) {
+		t.Parallel()
 		l := setUp(t, shoal.DB(), broker, o)
 		largest := l.watchRanges()
 		l.transactions()
 		l.checkTransactions(largest)
 	})
 	t.Run("backlog", func(t *testing.T) {
+		t.Parallel()
 		l := prepare(t, shoal.DB(), broker, o)
 		l.transactions()
 		l.create(o)
