@@ -126,9 +126,14 @@ func (c *Client) begin(ctx context.Context, addr string) (running context.Contex
 	}
 }
 
-// Register makes the backend known to the cluster.
+// Register makes the backend known to the cluster, and asks each frontend for
+// that once. A backend that has a cluster passes over frontends of others; one that
+// has none goes to the first that admits it. The error names each frontend that was
+// asked, and rpcconn.Refused tells whether it is final.
 func (c *Client) Register(ctx context.Context, req *frontendv1.RegisterBackendRequest) (*frontendv1.RegisterBackendResponse, error) {
-	return call(ctx, c, func(ctx context.Context, fe frontendv1.FrontendServiceClient) (*frontendv1.RegisterBackendResponse, error) {
+	member := req.ClusterId != ""
+	next := func(err error) bool { return rpcconn.Refused(err, false) && !(member && rpcconn.Refused(err, true)) }
+	return call(ctx, c, next, func(ctx context.Context, fe frontendv1.FrontendServiceClient) (*frontendv1.RegisterBackendResponse, error) {
 		return fe.RegisterBackend(ctx, req)
 	})
 }
@@ -137,7 +142,7 @@ func (c *Client) Register(ctx context.Context, req *frontendv1.RegisterBackendRe
 // request that the frontend cannot read was not carried out and never will be:
 // it counts as aborted.
 func (c *Client) Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (*frontendv1.CommitTxnResponse, error) {
-	resp, err := call(ctx, c, func(ctx context.Context, fe frontendv1.FrontendServiceClient) (*frontendv1.CommitTxnResponse, error) {
+	resp, err := call(ctx, c, func(error) bool { return false }, func(ctx context.Context, fe frontendv1.FrontendServiceClient) (*frontendv1.CommitTxnResponse, error) {
 		return fe.CommitTxn(ctx, req)
 	})
 	if status.Code(err) == codes.InvalidArgument {
@@ -147,9 +152,9 @@ func (c *Client) Commit(ctx context.Context, req *frontendv1.CommitTxnRequest) (
 }
 
 // call does one round: it asks the leader, follows redirections, and moves on
-// to the next frontend when one cannot be reached or does not answer in time,
-// each frontend once.
-func call[T any](ctx context.Context, c *Client, do func(context.Context, frontendv1.FrontendServiceClient) (T, error)) (T, error) {
+// to the next frontend when one cannot be reached, does not answer in time, or
+// gives an answer after which next says so, each frontend once.
+func call[T any](ctx context.Context, c *Client, next func(error) bool, do func(context.Context, frontendv1.FrontendServiceClient) (T, error)) (T, error) {
 	var zero T
 	var tried []string
 	var failed error
@@ -171,9 +176,14 @@ func call[T any](ctx context.Context, c *Client, do func(context.Context, fronte
 			c.follow(addr)
 			return resp, nil
 		}
-		failed = fmt.Errorf("frontend %s: %w", addr, err)
 		leader, elsewhere := rpcconn.Elsewhere(err)
-		if ctx.Err() != nil || !elsewhere && !moved {
+		answer := rpcconn.Answer(addr, err)
+		if failed != nil {
+			failed = fmt.Errorf("%w; %w", answer, failed) // what counts is the last
+		} else {
+			failed = answer
+		}
+		if ctx.Err() != nil || !elsewhere && !moved && !next(answer) {
 			return zero, failed
 		}
 		c.follow(leader)

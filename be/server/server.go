@@ -21,8 +21,6 @@ import (
 	"github.com/gofrs/flock"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"shoal/be/deadletter"
 	"shoal/be/dryrun"
@@ -33,6 +31,7 @@ import (
 	"shoal/be/rpc"
 	"shoal/internal/engine"
 	"shoal/internal/nodetls"
+	"shoal/internal/rpcconn"
 	"shoal/internal/warehouse"
 	backendv1 "shoal/proto/backend/v1"
 	frontendv1 "shoal/proto/frontend/v1"
@@ -189,18 +188,19 @@ func (s *Server) learn(req *backendv1.HeartbeatRequest) {
 	s.applied.Store(req.AppliedIndex)
 }
 
-// join registers the backend, as often as it takes; a refusal is final.
+// join registers the backend, as often as it takes; a refusal is final, of its own
+// cluster if it has one.
 func (s *Server) join(ctx context.Context) (*frontendv1.RegisterBackendResponse, error) {
 	req := &frontendv1.RegisterBackendRequest{
 		NodeUuid: s.identity.NodeUUID, ClusterId: s.identity.ClusterID, Host: s.cfg.Host, RpcPort: s.cfg.RPCPort,
-		HttpPort: s.cfg.HTTPPort, Slots: uint32(s.cfg.Slots), Version: s.cfg.Version,
+		HttpPort: s.cfg.HTTPPort, Slots: uint32(s.cfg.Slots), Version: s.cfg.Version, Warehouse: s.cfg.Warehouse,
 	}
 	for told := false; ; told = true {
 		resp, err := s.fe.Register(ctx, req)
-		switch code := status.Code(errors.Unwrap(err)); {
+		switch {
 		case err == nil:
 			return resp, s.remember(resp.ClusterId)
-		case code == codes.PermissionDenied || code == codes.InvalidArgument || code == codes.Unauthenticated:
+		case rpcconn.Refused(err, req.ClusterId != ""):
 			return nil, fmt.Errorf("the cluster refuses this backend: %w", err)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -228,9 +228,6 @@ func (s *Server) remember(clusterID string) error {
 // and the cluster's own. One that does not answer is waited for: until it has
 // been checked nothing is written.
 func (s *Server) openWarehouse(ctx context.Context, joined *frontendv1.RegisterBackendResponse) (*warehouse.Warehouse, error) {
-	if s.cfg.Warehouse != "" && s.cfg.Warehouse != joined.Warehouse {
-		return nil, fmt.Errorf("the cluster's warehouse is %s, and this backend was given %s: it is fixed at bootstrap, leave --warehouse away", joined.Warehouse, s.cfg.Warehouse)
-	}
 	wh, err := warehouse.Open(joined.Warehouse)
 	if err != nil {
 		return nil, err

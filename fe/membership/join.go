@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +9,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -32,11 +30,13 @@ var (
 	ErrCopy = errors.New("the frontend runs already")
 	// ErrOtherCluster refuses a frontend that belongs to another cluster.
 	ErrOtherCluster = errors.New("the frontend belongs to another cluster")
+	// ErrOtherWarehouse refuses a frontend that was given another warehouse.
+	ErrOtherWarehouse = errors.New("the frontend was given another warehouse than the cluster's")
 )
 
 // Join makes a frontend a member, or renews what is known of it; asking again
 // changes nothing more. The error wraps ErrIncomplete, ErrNoMember, ErrOtherCluster,
-// ErrTaken, ErrCopy, cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or is one of
+// ErrOtherWarehouse, ErrTaken, ErrCopy, cluster.ErrFrontendDropped or cluster.ErrNotBootstrapped, or is one of
 // Propose's.
 func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
 	for _, port := range []uint32{req.RaftPort, req.RpcPort, req.MysqlPort} {
@@ -74,7 +74,7 @@ func (m *Members) Join(ctx context.Context, req *frontendv1.JoinFrontendRequest)
 }
 
 // admit refuses who has a log that is not this cluster's, as far as the state
-// itself does not.
+// itself does not, and who was given another warehouse.
 func (m *Members) admit(req *frontendv1.JoinFrontendRequest) (info *raftlogv1.Cluster, err error) {
 	known := req.ClusterId == ""
 	m.Store.View(func(st *state.State) {
@@ -82,11 +82,15 @@ func (m *Members) admit(req *frontendv1.JoinFrontendRequest) (info *raftlogv1.Cl
 		known = known || st.FrontendDropped(req.FrontendId) // which the state refuses
 		known = known || slices.ContainsFunc(st.Frontends(), func(f *raftlogv1.Frontend) bool { return f.Id == req.FrontendId })
 	})
-	switch id := info.GetClusterId(); {
-	case req.ClusterId != "" && req.ClusterId != id:
-		return nil, fmt.Errorf("%w, %s, and this is %s: give it an empty data folder to join", ErrOtherCluster, req.ClusterId, cmp.Or(id, "none yet"))
+	switch {
+	case info == nil:
+		return nil, cluster.ErrNotBootstrapped
+	case req.ClusterId != "" && req.ClusterId != info.ClusterId:
+		return nil, fmt.Errorf("%w, %s, and this is %s", ErrOtherCluster, req.ClusterId, info.ClusterId)
 	case !known:
 		return nil, fmt.Errorf("%w any more: give it an empty data folder to join", ErrNoMember)
+	case req.Warehouse != "" && req.Warehouse != info.Warehouse:
+		return nil, fmt.Errorf("%w, which is %s and not %s: it is fixed at bootstrap, leave --warehouse away", ErrOtherWarehouse, info.Warehouse, req.Warehouse)
 	}
 	return info, nil
 }
@@ -136,19 +140,32 @@ type Joiner struct {
 	Logger    *slog.Logger
 }
 
-// Ask asks until a leader answers, for as long as ctx lives. A refusal is an
-// error at once; everything else may pass: frontends that do not answer, or
-// that do not lead and know nobody who does.
+// Ask asks until a leader answers, for as long as ctx lives. A frontend that has
+// a cluster takes a refusal, which is an error at once, from that one only; what
+// another one says that has come to an address is no answer. One that has none
+// yet is taken in by the first that admits it, and refused if, of all, some refuse
+// and none admits it. Everything else may pass: frontends that do not answer, or
+// that do not lead and know nobody who does. The error is a *rpcconn.Refusal or ctx's.
 func (j *Joiner) Ask(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
-	var told time.Time
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		resp, err := j.round(ctx, req)
-		if err == nil || final(err) || ctx.Err() != nil {
-			return resp, err
+	told := map[string]time.Time{}
+	tell := func(level slog.Level, text, about string, err error) {
+		if time.Since(told[about]) > remind {
+			j.Logger.Log(ctx, level, text, "err", err)
+			told[about] = time.Now()
 		}
-		if pause == lastPause && time.Since(told) > remind {
-			j.Logger.Info("waiting for a frontend that leads", "err", err)
-			told = time.Now()
+	}
+	passed := func(addr string, err error) { tell(slog.LevelWarn, "a frontend is passed over", addr, err) }
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		resp, err := j.round(ctx, req, passed)
+		switch {
+		case err == nil:
+			return resp, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case rpcconn.Refused(err, req.ClusterId != ""):
+			return nil, err
+		case pause == lastPause:
+			tell(slog.LevelInfo, "waiting for a frontend that leads", "", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -158,15 +175,11 @@ func (j *Joiner) Ask(ctx context.Context, req *frontendv1.JoinFrontendRequest) (
 	}
 }
 
-// final tells whether asking again would be answered the same.
-func final(err error) bool {
-	code := status.Code(err)
-	return code == codes.PermissionDenied || code == codes.InvalidArgument
-}
-
 // round asks each frontend once, those that another one calls the leader first.
-func (j *Joiner) round(ctx context.Context, req *frontendv1.JoinFrontendRequest) (*frontendv1.JoinFrontendResponse, error) {
-	waiting := j.Frontends()
+// passed is told of those that are not the cluster's. Of all failures the error is
+// a refusal if there was one, else the last.
+func (j *Joiner) round(ctx context.Context, req *frontendv1.JoinFrontendRequest, passed func(addr string, err error)) (*frontendv1.JoinFrontendResponse, error) {
+	waiting, member := j.Frontends(), req.ClusterId != ""
 	failed := errors.New("no frontend is known: name some with --join host:port")
 	for tried := []string{}; len(waiting) > 0; {
 		addr := waiting[0]
@@ -176,10 +189,19 @@ func (j *Joiner) round(ctx context.Context, req *frontendv1.JoinFrontendRequest)
 		}
 		tried = append(tried, addr)
 		resp, err := j.ask(ctx, addr, req)
-		if err == nil || final(err) {
-			return resp, err
+		if err == nil {
+			return resp, nil
 		}
-		failed = fmt.Errorf("frontend %s: %w", addr, err)
+		answer := rpcconn.Answer(addr, err)
+		switch {
+		case rpcconn.Refused(answer, member) && member:
+			return nil, answer
+		case rpcconn.Refused(answer, false):
+			passed(addr, answer)
+		}
+		if !rpcconn.Refused(failed, false) {
+			failed = answer
+		}
 		if leader, _ := rpcconn.Elsewhere(err); leader != "" {
 			waiting = slices.Insert(waiting, 0, leader)
 		}

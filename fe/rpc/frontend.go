@@ -11,6 +11,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -70,7 +71,7 @@ func (f *Frontend) RegisterBackend(ctx context.Context, req *frontendv1.Register
 	if req.NodeUuid == "" || req.Host == "" || req.RpcPort == 0 || req.RpcPort > 1<<16-1 {
 		return nil, status.Error(codes.InvalidArgument, "a backend registers with its node id, host and rpc port")
 	}
-	if err := f.checkCluster(req.ClusterId); err != nil {
+	if err := f.checkCluster(req); err != nil {
 		return nil, err
 	}
 	applied, err := f.Store.Propose(ctx, &raftlogv1.Command{AtMs: time.Now().UnixMilli(), Body: &raftlogv1.Command_RegisterBackend{
@@ -89,17 +90,24 @@ func (f *Frontend) RegisterBackend(ctx context.Context, req *frontendv1.Register
 	return &frontendv1.RegisterBackendResponse{BackendId: applied.ID, ClusterId: info.ClusterId, Warehouse: info.Warehouse}, nil
 }
 
-// checkCluster refuses a backend that belongs to another cluster: its tasks
-// and files are not ours.
-func (f *Frontend) checkCluster(id string) error {
+// checkCluster refuses a backend that belongs to another cluster, whose tasks
+// and files are not ours, or that was given another warehouse.
+func (f *Frontend) checkCluster(req *frontendv1.RegisterBackendRequest) error {
 	info := f.info()
 	switch {
 	case info == nil:
 		return status.Error(codes.Unavailable, "this frontend is not ready: it is joining its cluster, or making it")
-	case id != "" && id != info.ClusterId:
-		return status.Errorf(codes.PermissionDenied, "the backend belongs to cluster %s, and this is %s: give it an empty data folder to join", id, info.ClusterId)
+	case req.ClusterId != "" && req.ClusterId != info.ClusterId:
+		return otherCluster(fmt.Sprintf("the backend belongs to another cluster, %s, and this is %s", req.ClusterId, info.ClusterId), info.ClusterId, req.ClusterId)
+	case req.Warehouse != "" && req.Warehouse != info.Warehouse:
+		return status.Errorf(codes.InvalidArgument, "the cluster's warehouse is %s, and the backend was given %s: it is fixed at bootstrap, leave --warehouse away", info.Warehouse, req.Warehouse)
 	}
 	return nil
+}
+
+// otherCluster refuses a node in a way that it can tell from its own cluster's.
+func otherCluster(text, own, callers string) error {
+	return withDetail(status.New(codes.PermissionDenied, text), &frontendv1.OtherCluster{ClusterId: own, CallerClusterId: callers})
 }
 
 func (f *Frontend) info() (info *raftlogv1.Cluster) {

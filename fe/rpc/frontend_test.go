@@ -13,6 +13,7 @@ import (
 	"shoal/fe/rpc"
 	"shoal/fe/state"
 	"shoal/fe/txn"
+	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
@@ -87,11 +88,21 @@ func TestRegisterBackend(t *testing.T) {
 		"no host":           {func(req *frontendv1.RegisterBackendRequest) { req.Host = "" }, codes.InvalidArgument},
 		"no port":           {func(req *frontendv1.RegisterBackendRequest) { req.RpcPort = 0 }, codes.InvalidArgument},
 		"no such port":      {func(req *frontendv1.RegisterBackendRequest) { req.RpcPort = 1 << 16 }, codes.InvalidArgument},
+		"another warehouse": {func(req *frontendv1.RegisterBackendRequest) { req.NodeUuid, req.Warehouse = "u3", "file:///other" }, codes.InvalidArgument},
 		"another cluster's": {func(req *frontendv1.RegisterBackendRequest) { req.ClusterId = "c2" }, codes.PermissionDenied},
 	} {
 		if _, err := fe.RegisterBackend(t.Context(), whole(tt.spoil)); status.Code(err) != tt.want {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
+	}
+	s.View(func(st *state.State) {
+		if all := st.Backends(); len(all) != 1 {
+			t.Errorf("the refused ones left %v", all)
+		}
+	})
+	foreign := whole(func(req *frontendv1.RegisterBackendRequest) { req.ClusterId = "c2" })
+	if _, err := fe.RegisterBackend(t.Context(), foreign); !rpcconn.Refused(rpcconn.Answer("h1:9020", err), false) || rpcconn.Refused(rpcconn.Answer("h1:9020", err), true) {
+		t.Errorf("another cluster's: %v, want what a member does not take for its own cluster's answer", err)
 	}
 	drop := &raftlogv1.Command{Body: &raftlogv1.Command_DropBackend{DropBackend: &raftlogv1.DropBackend{BackendId: joined.BackendId}}}
 	if result, err := s.Propose(t.Context(), drop); err != nil || result.Err != nil {

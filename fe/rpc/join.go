@@ -23,10 +23,12 @@ func (f *Frontend) JoinFrontend(ctx context.Context, req *frontendv1.JoinFronten
 	switch {
 	case err == nil:
 		return resp, nil
-	case errors.Is(err, membership.ErrIncomplete), errors.Is(err, membership.ErrTaken), errors.Is(err, membership.ErrCopy):
+	case errors.Is(err, membership.ErrIncomplete), errors.Is(err, membership.ErrTaken), errors.Is(err, membership.ErrCopy), errors.Is(err, membership.ErrOtherWarehouse):
 		return nil, status.Error(codes.InvalidArgument, err.Error())
-	case errors.Is(err, cluster.ErrFrontendDropped), errors.Is(err, membership.ErrNoMember), errors.Is(err, membership.ErrOtherCluster):
+	case errors.Is(err, cluster.ErrFrontendDropped), errors.Is(err, membership.ErrNoMember):
 		return nil, status.Error(codes.PermissionDenied, err.Error())
+	case errors.Is(err, membership.ErrOtherCluster):
+		return nil, otherCluster(err.Error(), f.info().ClusterId, req.ClusterId)
 	case errors.Is(err, cluster.ErrNotBootstrapped):
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}

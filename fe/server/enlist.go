@@ -1,16 +1,19 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
-	"google.golang.org/grpc/status"
-
 	"shoal/fe/membership"
+	"shoal/fe/raftstore"
 	"shoal/fe/seal"
 	"shoal/fe/state"
 	"shoal/fe/state/cluster"
@@ -30,24 +33,46 @@ const (
 // enter is who this frontend is: as its folder says, or as a new one that makes
 // the cluster or is taken into one.
 func enter(ctx context.Context, cfg Config, sealer *seal.Sealer) (self, error) {
-	id, found, err := readIdentity(cfg.DataDir)
-	if err != nil || id.ClusterID != "" {
+	id, _, err := readIdentity(cfg.DataDir)
+	if err != nil {
+		return self{}, err
+	}
+	if member, err := isMember(cfg, id); err != nil || member {
 		return id, err
 	}
-	if !found {
-		id = self{FrontendID: newFrontendID()}
-	}
 	switch {
-	case cfg.Bootstrap:
-		id.ClusterID = rand.Text()[:12]
-	case len(cfg.Join) > 0:
-		if id.ClusterID, err = join(ctx, cfg, sealer, id); err != nil {
-			return self{}, fmt.Errorf("joining the cluster: %w", err)
+	case cfg.Bootstrap && id.Making:
+		return id, nil
+	case !cfg.Bootstrap && len(cfg.Join) == 0:
+		return self{}, fmt.Errorf("%s holds no frontend of a cluster yet: start the first one of a cluster with --bootstrap, others with --join host:port of one that runs", cfg.DataDir)
+	}
+	// What a log has that never came to a cluster is in the way of another one. No
+	// vote is lost with it: one that joins has none before it has begun.
+	if id.ClusterID != "" {
+		if err := os.RemoveAll(filepath.Join(cfg.DataDir, raftFolder)); err != nil {
+			return self{}, err
 		}
-	default:
-		return self{}, fmt.Errorf("%s holds no frontend yet: start the first one of a cluster with --bootstrap, others with --join host:port of one that runs", cfg.DataDir)
+	}
+	id = self{FrontendID: cmp.Or(id.FrontendID, newFrontendID())}
+	if cfg.Bootstrap {
+		id.ClusterID, id.Making = rand.Text()[:12], true
+	} else if id.ClusterID, err = join(ctx, cfg, sealer, id); err != nil {
+		return self{}, fmt.Errorf("joining the cluster: %w", err)
 	}
 	return id, writeIdentity(cfg.DataDir, id)
+}
+
+// isMember tells whether a frontend is one of a cluster. One that was to make or to
+// join it need not be: the warehouse was refused, or the process died before.
+func isMember(cfg Config, id self) (bool, error) {
+	if id.ClusterID == "" || id.Begun {
+		return id.Begun, nil
+	}
+	st, err := raftstore.Read(filepath.Join(cfg.DataDir, raftFolder), cfg.Logger)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && st.ClusterInfo() != nil, err
 }
 
 // join has a new frontend taken into a cluster, whose id it returns. The
@@ -60,9 +85,6 @@ func join(ctx context.Context, cfg Config, sealer *seal.Sealer, id self) (cluste
 	cfg.Logger.Info("a new frontend joins", "frontend_id", id.FrontendID, "frontends", cfg.Join)
 	resp, err := joiner(cfg, func() []string { return cfg.Join }).Ask(ctx, joinRequest(cfg, id))
 	if err != nil {
-		return "", refusal(err)
-	}
-	if err := agreeOnWarehouse(cfg, resp.Warehouse); err != nil {
 		return "", err
 	}
 	return resp.ClusterId, sealer.Take(resp.ClusterKey)
@@ -74,15 +96,7 @@ func joiner(cfg Config, frontends func() []string) *membership.Joiner {
 
 func joinRequest(cfg Config, id self) *frontendv1.JoinFrontendRequest {
 	return &frontendv1.JoinFrontendRequest{FrontendId: id.FrontendID, ClusterId: id.ClusterID, Host: cfg.Host, RaftPort: portOf(cfg.Raft),
-		RpcPort: cfg.RPCPort, MysqlPort: cfg.MySQLPort, HttpPort: cfg.HTTPPort, Version: cfg.Version}
-}
-
-// refusal is what the leader said, without gRPC's words.
-func refusal(err error) error {
-	if st, ok := status.FromError(err); ok && err != nil {
-		return errors.New(st.Message())
-	}
-	return err
+		RpcPort: cfg.RPCPort, MysqlPort: cfg.MySQLPort, HttpPort: cfg.HTTPPort, Version: cfg.Version, Warehouse: cfg.Warehouse}
 }
 
 // enlist makes this frontend one that serves, as a follower if not as a leader:
@@ -143,8 +157,7 @@ func (s *Server) follow(ctx context.Context) error {
 func (s *Server) announce(ctx context.Context, caughtUp bool) (*frontendv1.JoinFrontendResponse, error) {
 	req := joinRequest(s.cfg, s.identity)
 	req.CaughtUp, req.StartedMs = caughtUp, s.started.UnixMilli()
-	resp, err := joiner(s.cfg, s.others).Ask(ctx, req)
-	return resp, refusal(err)
+	return joiner(s.cfg, s.others).Ask(ctx, req)
 }
 
 // others are the rpc addresses of the other frontends, the leader's first.
@@ -188,7 +201,7 @@ func (s *Server) begin() error {
 		return nil
 	}
 	id := s.identity
-	id.Begun = true
+	id.Begun, id.Making = true, false
 	return writeIdentity(s.cfg.DataDir, id)
 }
 

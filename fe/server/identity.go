@@ -18,6 +18,8 @@ type self struct {
 	// Begun says that the folder has held a log: without it, this id has no
 	// vote any more.
 	Begun bool `json:"begun,omitempty"`
+	// Making says that ClusterID is of the cluster that this frontend is to make.
+	Making bool `json:"making,omitempty"`
 }
 
 // Missing implements identity.Identity.
@@ -28,7 +30,11 @@ func (s self) Missing() string {
 	return ""
 }
 
-const identityFile = "frontend.json"
+// The identity and the log in the data folder.
+const (
+	identityFile = "frontend.json"
+	raftFolder   = "raft"
+)
 
 // newFrontendID is never one that another frontend has or had.
 func newFrontendID() string { return "fe-" + rand.Text()[:8] }

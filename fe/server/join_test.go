@@ -117,6 +117,25 @@ func (f *frontend) exec(list ...string) {
 	}
 }
 
+// count is how many rows a statement answers.
+func (f *frontend) count(text string) (n int) {
+	f.t.Helper()
+	db, err := sql.Open("mysql", "root@tcp("+f.mysql+")/")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(f.t.Context(), text)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		n++
+	}
+	return n
+}
+
 // key is the cluster's key that the frontend keeps.
 func (f *frontend) key() string {
 	f.t.Helper()
@@ -262,6 +281,9 @@ func TestRefused(t *testing.T) {
 	other.mustEnd()
 	b := newFrontend(t, server.Config{Join: []string{a.rpc}, Warehouse: "file:///elsewhere"})
 	b.wants("another warehouse", b.start(), "fixed at bootstrap")
+	if got := a.count("SHOW FRONTENDS"); got != 1 {
+		t.Errorf("%d frontends after a refused one", got)
+	}
 	id := b.id()
 	b.cfg.Warehouse = ""
 	if err := os.Rename(filepath.Join(other.cfg.DataDir, "cluster.key"), filepath.Join(b.cfg.DataDir, "cluster.key")); err != nil {
@@ -271,11 +293,6 @@ func TestRefused(t *testing.T) {
 	if err := os.Remove(filepath.Join(b.cfg.DataDir, "cluster.key")); err != nil {
 		t.Fatal(err)
 	}
-	moved := newFrontend(t, server.Config{Join: []string{a.rpc}})
-	if err := os.WriteFile(filepath.Join(moved.cfg.DataDir, "frontend.json"), []byte(`{"frontend_id":"fe-x","cluster_id":"other"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	moved.wants("another cluster's folder", moved.start(), "belongs to another cluster, other")
 	nobody := newFrontend(t, server.Config{})
 	nobody.wants("neither --bootstrap nor --join", nobody.start(), "start the first one of a cluster with --bootstrap, others with --join")
 	b.mustStart().mustEnd()
@@ -283,4 +300,92 @@ func TestRefused(t *testing.T) {
 		t.Errorf("it was %s and is %s", id, b.id())
 	}
 	a.end() // one of two
+}
+
+// TestStranger: a frontend that was made a new cluster by mistake, at the address
+// of one that lost its folder, ends no member: neither one that starts again nor
+// one that runs.
+func TestStranger(t *testing.T) {
+	a, b, c := trio(t)
+	a.mustEnd()
+	if err := os.RemoveAll(a.cfg.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.Join, c.cfg.Join = []string{a.rpc}, []string{a.rpc}
+	a.cfg.NewWarehouse = "file://" + t.TempDir()
+	a.mustStart()
+	b.mustEnd() // of two that are left of three: c has no leader until it is back
+	select {
+	case err := <-c.ended:
+		t.Fatalf("a member that runs ended: %v", err)
+	case <-time.After(12 * time.Second): // it asks after ten
+	}
+	b.mustStart().exec("CREATE DATABASE d")
+	c.exec("USE d")
+	for _, f := range []*frontend{c, a} {
+		f.mustEnd()
+	}
+	b.end() // the last of three
+}
+
+// TestBootstrapRefused: a folder whose cluster was refused by the warehouse makes
+// no other one unless it is told to, and joins as if it were new.
+func TestBootstrapRefused(t *testing.T) {
+	a := newFrontend(t, server.Config{Bootstrap: true, NewWarehouse: "file://" + t.TempDir()}).mustStart()
+	b := newFrontend(t, server.Config{Bootstrap: true, Warehouse: a.cfg.NewWarehouse, NewWarehouse: "file://" + t.TempDir()})
+	for range 2 {
+		b.wants("a warehouse that is another cluster's", b.start(), "started with --join")
+	}
+	b.cfg.Bootstrap, b.cfg.Warehouse = false, ""
+	b.wants("neither --bootstrap nor --join", b.start(), "holds no frontend of a cluster yet")
+	b.cfg.Join = []string{a.rpc}
+	a.exec("CREATE DATABASE d")
+	b.mustStart().exec("USE d")
+	b.mustEnd()
+	b.cfg.Join = nil
+	b.mustStart().exec("USE d") // which is a member now
+	a.end()
+	b.end()
+}
+
+// clusterID is the cluster that the frontend's folder says it is of.
+func (f *frontend) clusterID() string {
+	f.t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.cfg.DataDir, "frontend.json"))
+	var id struct {
+		ClusterID string `json:"cluster_id"`
+	}
+	if err := errors.Join(err, json.Unmarshal(text, &id)); err != nil || id.ClusterID == "" {
+		f.t.Errorf("%s, %v", text, err)
+	}
+	return id.ClusterID
+}
+
+// TestBootstrapInterrupted: --bootstrap goes on with the same cluster where it did
+// not come to its end, and what it has made is made whatever the flags are.
+func TestBootstrapInterrupted(t *testing.T) {
+	warehouse := filepath.Join(t.TempDir(), "blocked")
+	if err := os.WriteFile(warehouse, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := newFrontend(t, server.Config{Bootstrap: true, NewWarehouse: "file://" + warehouse})
+	a.wants("a warehouse that cannot be made", a.start(), "no cluster is made")
+	id := a.clusterID()
+	if err := os.Remove(warehouse); err != nil {
+		t.Fatal(err)
+	}
+	a.mustStart().mustEnd()
+	if got := a.clusterID(); got != id {
+		t.Errorf("it made cluster %s, and was about to make %s", got, id)
+	}
+	// As if it had died right after.
+	interrupted := `{"frontend_id":"` + a.id() + `","cluster_id":"` + id + `","making":true}`
+	if err := os.WriteFile(filepath.Join(a.cfg.DataDir, "frontend.json"), []byte(interrupted), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.cfg.Bootstrap, a.cfg.Join = false, []string{"127.0.0.1:1"}
+	a.mustStart().mustEnd()
+	if got := a.clusterID(); got != id {
+		t.Errorf("it is of cluster %s, and made %s", got, id)
+	}
 }

@@ -20,7 +20,7 @@ import (
 // SaveFolder writes a snapshot of what the data folder of a frontend holds that
 // does not run: what no majority had with it (raftstore.Read).
 func SaveFolder(w io.Writer, dataDir string) error {
-	s, err := raftstore.Read(filepath.Join(dataDir, "raft"), slog.New(slog.DiscardHandler))
+	s, err := raftstore.Read(filepath.Join(dataDir, raftFolder), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func Restore(cfg RestoreConfig) (Restored, error) {
 // furnish puts log, key and identity into a folder.
 func (cfg RestoreConfig) furnish(dir string, s *state.State) (needsKey, err error) {
 	id := self{FrontendID: newFrontendID(), ClusterID: s.ClusterInfo().ClusterId, Begun: true}
-	if err := raftstore.Plant(filepath.Join(dir, "raft"), id.FrontendID, cfg.RaftAddr, s, cfg.Logger); err != nil {
+	if err := raftstore.Plant(filepath.Join(dir, raftFolder), id.FrontendID, cfg.RaftAddr, s, cfg.Logger); err != nil {
 		return nil, err
 	}
 	sealer := seal.New(dir)

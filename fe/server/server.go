@@ -120,7 +120,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, cfg.Raft.Close())
 	}
 	raft, err := raftstore.Open(raftstore.Config{
-		Dir: filepath.Join(cfg.DataDir, "raft"), ID: id.FrontendID, Listener: cfg.Raft, Advertise: hostPort(cfg.Host, portOf(cfg.Raft)), TLS: cfg.TLS, Token: cfg.Token,
+		Dir: filepath.Join(cfg.DataDir, raftFolder), ID: id.FrontendID, Listener: cfg.Raft, Advertise: hostPort(cfg.Host, portOf(cfg.Raft)), TLS: cfg.TLS, Token: cfg.Token,
 		Bootstrap: cfg.Bootstrap, Begun: id.Begun, Logger: cfg.Logger,
 	})
 	if errors.Is(err, raftstore.ErrLogLost) {
@@ -340,7 +340,7 @@ func (s *Server) makeCluster(ctx context.Context) error {
 	}
 	defer wh.Close()
 	if err := wh.Bootstrap(ctx, s.identity.ClusterID); err != nil {
-		return err
+		return fmt.Errorf("no cluster is made: %w; a frontend of a cluster that is there is started with --join, and a new one needs a --warehouse of its own", err)
 	}
 	s.cfg.Logger.Info("a new cluster is made", "cluster_id", s.identity.ClusterID, "warehouse", uri)
 	_, err = s.propose(ctx, &raftlogv1.Command{Body: &raftlogv1.Command_Bootstrap{
