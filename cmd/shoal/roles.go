@@ -215,7 +215,9 @@ func (s *settings) runOnce(ctx context.Context, fe, be bool, ready func(addresse
 		return err
 	}
 	if fe {
-		if err := p.openFrontend(ctx); err != nil {
+		if err := p.openFrontend(ctx); err != nil && errors.Is(err, ctx.Err()) {
+			return nil // told to end before there was anything to end
+		} else if err != nil {
 			return err
 		}
 	}
