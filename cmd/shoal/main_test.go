@@ -56,6 +56,15 @@ func TestSaveBesideAFrontend(t *testing.T) {
 	}
 }
 
+// TestSaveToAMissingFolder: the error names the file that was asked for.
+func TestSaveToAMissingFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "missing", "s")
+	_, err := saveSnapshot(path, func(io.Writer) error { return nil })
+	if want := "cannot make " + path + ": no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestPrintRow(t *testing.T) {
 	var out strings.Builder
 	printRow(&out, []string{"a\tb", "c\nd", `e\`})

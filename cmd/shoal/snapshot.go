@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -79,7 +80,10 @@ func saveSnapshot(path string, write func(io.Writer) error) (applied uint64, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return 0, err
+		if temporary, is := errors.AsType[*fs.PathError](err); is {
+			err = temporary.Err // the name that it would have had says nothing to anybody
+		}
+		return 0, fmt.Errorf("cannot make %s: %w", path, err)
 	}
 	defer os.Remove(f.Name()) // it has its own name by then if all went well
 	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {

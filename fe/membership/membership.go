@@ -201,7 +201,7 @@ func (m *Members) Drop(ctx context.Context, role raftlogv1.FrontendRole, host st
 			continue
 		}
 		if f.Id == m.Self {
-			return fmt.Errorf("%w %s: stop it, and drop it when another frontend leads", ErrLeads, address(f))
+			return fmt.Errorf("%w %s: %s", ErrLeads, address(f), m.beforeDrop())
 		}
 		if err := m.checkMajority(ctx, f.Id); err != nil {
 			return err
@@ -216,6 +216,14 @@ func (m *Members) Drop(ctx context.Context, role raftlogv1.FrontendRole, host st
 		m.Logger.Warn("a dropped frontend is a member of Raft still", "err", err)
 	}
 	return nil
+}
+
+// beforeDrop is what must be done before the frontend that leads can be dropped.
+func (m *Members) beforeDrop() string {
+	if slices.ContainsFunc(m.frontends(), func(f *raftlogv1.Frontend) bool { return f.Id != m.Self && mayVote(f) }) {
+		return "stop it, and drop it when another frontend leads"
+	}
+	return "it is the only FOLLOWER, and no other frontend can lead; let another FOLLOWER join first"
 }
 
 // checkMajority refuses to drop a voter if too few of the others answer.

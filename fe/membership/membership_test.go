@@ -338,10 +338,13 @@ func TestDrop(t *testing.T) {
 // TestDropRefused: not the leader, nor one that the others cannot do without.
 func TestDropRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
-		if err := w.leader().Drop(w.t.Context(), follower, "h1", 9010); !errors.Is(err, membership.ErrLeads) {
-			w.t.Errorf("the leader is dropped: %v", err)
+		if err := w.leader().Drop(w.t.Context(), follower, "h1", 9010); !errors.Is(err, membership.ErrLeads) || !strings.Contains(err.Error(), "it is the only FOLLOWER") {
+			w.t.Errorf("the only frontend is dropped: %v", err)
 		}
 		w.join("fe2", "h2")
+		if err := w.leader().Drop(w.t.Context(), follower, "h1", 9010); !errors.Is(err, membership.ErrLeads) || !strings.Contains(err.Error(), "when another frontend leads") {
+			w.t.Errorf("the leader is dropped: %v", err)
+		}
 		w.join("fe3", "h3")
 		w.nodes["fe3"].stop()
 		if err := w.leader().Drop(w.t.Context(), follower, "h2", 9010); !errors.Is(err, membership.ErrMajority) || !strings.Contains(err.Error(), "1 of 2 answer") {
