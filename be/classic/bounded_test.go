@@ -13,12 +13,12 @@ import (
 // only bounds what is read of partition 0, given as pairs, and reads no other.
 func only(pairs ...int64) func(*classic.Config) {
 	return func(cfg *classic.Config) {
-		set := offsets.Set{}
+		var ranges []offsets.Range
 		for i := 0; i < len(pairs); i += 2 {
-			set = append(set, offsets.Range{First: pairs[i], Last: pairs[i+1]})
+			ranges = append(ranges, offsets.Range{First: pairs[i], Last: pairs[i+1]})
 		}
 		cfg.Starts = cfg.Starts[:1]
-		cfg.Starts[0].Only = set
+		cfg.Starts[0].Bounded, cfg.Starts[0].Only = true, offsets.Of(ranges...)
 	}
 }
 

@@ -262,7 +262,7 @@ func TestUnreadable(t *testing.T) {
 			r, began := w.read(func(cfg *classic.Config) {
 				cfg.Starts[0].Offset = 1
 				if bounded {
-					cfg.Starts[0].Only = offsets.Of(offsets.Range{First: 1, Last: 2})
+					cfg.Starts[0].Bounded, cfg.Starts[0].Only = true, offsets.Of(offsets.Range{First: 1, Last: 2})
 				}
 			}), time.Now()
 			unreadable := (*classic.UnreadableError)(nil)

@@ -25,9 +25,10 @@ type partition struct {
 	epoch    int32 // the leader's
 	end      int64 // what may be read lies below, as last told
 	rest     backoff.Backoff
-	damaged  int         // tries in a row that brought a batch which could not be decoded
-	stuck    error       // why it stands still until the task ends
-	only     offsets.Set // what is read of it; nil for all from the position on
+	damaged  int   // tries in a row that brought a batch which could not be decoded
+	stuck    error // why it stands still until the task ends
+	bounded  bool  // only what follows is read of it, and not all from the position on
+	only     offsets.Set
 
 	// In hand, from position on: an answer that is not decoded yet, or a run.
 	answer *kmsg.FetchResponseTopicPartition
@@ -77,7 +78,7 @@ func (p *partition) finished() bool {
 	if unreadable := (*UnreadableError)(nil); errors.As(p.stuck, &unreadable) {
 		return false
 	}
-	return p.only != nil && (p.position >= beyond || p.stuck != nil || p.rest.Failures >= mostFailures)
+	return p.bounded && (p.position >= beyond || p.stuck != nil || p.rest.Failures >= mostFailures)
 }
 
 // beyond is a position above all offsets.
@@ -85,7 +86,7 @@ const beyond = math.MaxInt64
 
 // pass moves on to the next offset that is to be read, if p is bounded.
 func (p *partition) pass() {
-	if p.only == nil || p.only.Contains(p.position) {
+	if !p.bounded || p.only.Contains(p.position) {
 		return
 	}
 	left := p.only.Above(p.position)
@@ -104,7 +105,7 @@ func byOffset(r *source.Record, offset int64) int { return cmp.Compare(r.Offset,
 // bound is one above the last offset that may be handed out with the one at the
 // position.
 func (p *partition) bound() int64 {
-	if p.only == nil {
+	if !p.bounded {
 		return beyond
 	}
 	return p.only.Above(p.position)[0].Last + 1

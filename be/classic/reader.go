@@ -34,9 +34,10 @@ type Config struct {
 type Start struct {
 	source.PartitionID
 	Offset int64
-	// Only bounds what is read, if it is not nil: these offsets at or above
-	// Offset, and then no more.
-	Only offsets.Set
+	// Bounded: only these offsets at or above Offset are read, and then no more. It
+	// may be that there are none.
+	Bounded bool
+	Only    offsets.Set
 }
 
 // maxRead bounds an answer in memory: what is asked for plus one batch of the
@@ -67,7 +68,7 @@ func New(cfg Config) *Reader {
 	r := &Reader{cfg: cfg, turn: -1, decompressor: kgo.DefaultDecompressor()}
 	for _, s := range cfg.Starts {
 		r.assigned = append(r.assigned, s.PartitionID)
-		p := &partition{PartitionID: s.PartitionID, position: s.Offset, only: s.Only, broker: unknown, end: unknown}
+		p := &partition{PartitionID: s.PartitionID, position: s.Offset, bounded: s.Bounded, only: s.Only, broker: unknown, end: unknown}
 		p.pass()
 		r.parts = append(r.parts, p)
 	}

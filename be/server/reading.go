@@ -66,7 +66,7 @@ func repairStarts(partitions []*typesv1.PartitionRanges) ([]classic.Start, error
 		for j, r := range p.Ranges {
 			only[j] = offsets.Range{First: r.First, Last: r.Last}
 		}
-		starts[i] = classic.Start{PartitionID: source.PartitionID{TopicID: id, Partition: p.Partition}, Only: offsets.Of(only...)}
+		starts[i] = classic.Start{PartitionID: source.PartitionID{TopicID: id, Partition: p.Partition}, Bounded: true, Only: offsets.Of(only...)}
 	}
 	return starts, nil
 }

@@ -200,7 +200,7 @@ func (b *backend) source(spec *backendv1.TaskSpec, client *kgo.Client) (task.Sou
 		for i, r := range p.Ranges {
 			only[i] = offsets.Range{First: r.First, Last: r.Last}
 		}
-		starts = append(starts, classic.Start{PartitionID: id, Only: offsets.Of(only...)})
+		starts = append(starts, classic.Start{PartitionID: id, Bounded: true, Only: offsets.Of(only...)})
 	}
 	reader := classic.New(classic.Config{Client: client, Topic: spec.Load.Topic, Starts: starts, SkipExpired: spec.Load.SkipExpired || repairs, Logger: b.w.log})
 	return reader, func(context.Context) error { return nil }

@@ -139,6 +139,8 @@ func (f *frontend) stop() {
 // alone is the way to the leader of a frontend that has no other.
 type alone struct{}
 
+func (alone) Led(context.Context) bool { return true }
+
 func (alone) Sync(context.Context) error { return nil }
 
 func (alone) AtLeader(ctx context.Context, _ *session.Session, _ string, _ bool, w result.Writer, here func(context.Context, result.Writer) error) error {
