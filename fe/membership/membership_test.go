@@ -468,6 +468,9 @@ func TestCopiedFolder(t *testing.T) {
 		if slices.Sort(at); !slices.Equal(at, []string{"h1:9010", "h2:9010"}) {
 			w.t.Errorf("the frontends are at %v", at)
 		}
+		w.mu.Lock()
+		w.listeners["alias:9010"] = w.listeners["h2:9010"]
+		w.mu.Unlock()
 		itself := request("fe2", "alias")
 		itself.ClusterId, itself.StartedMs = "c1", 1
 		if _, err := leader.Join(w.t.Context(), itself); err != nil {
