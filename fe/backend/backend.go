@@ -35,7 +35,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -45,6 +44,7 @@ import (
 	"shoal/fe/kafka"
 	"shoal/fe/schedule"
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	backendv1 "shoal/proto/backend/v1"
 )
 
@@ -202,15 +202,11 @@ func (r *Registry) backends() map[uint64]string {
 	r.state.View(func(s *state.State) {
 		for _, b := range s.Backends() {
 			if !b.Dropped {
-				addrs[b.Id] = joinHostPort(b.Host, b.RpcPort)
+				addrs[b.Id] = cluster.Address(b.Host, b.RpcPort)
 			}
 		}
 	})
 	return addrs
-}
-
-func joinHostPort(host string, port uint32) string {
-	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
 // begin makes the record and the goroutine of a backend, not started yet.

@@ -17,6 +17,7 @@ import (
 
 	"shoal/fe/schedule"
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	"shoal/internal/rpcconn"
 	backendv1 "shoal/proto/backend/v1"
 )
@@ -162,7 +163,7 @@ func (b *beat) request() (req *backendv1.HeartbeatRequest, committed map[schedul
 		req.AppliedIndex = s.Applied()
 		req.ClusterId = s.ClusterInfo().GetClusterId()
 		for _, f := range s.Frontends() {
-			req.Frontends = append(req.Frontends, joinHostPort(f.Host, f.RpcPort))
+			req.Frontends = append(req.Frontends, cluster.Address(f.Host, f.RpcPort))
 		}
 		for _, job := range jobs {
 			for _, task := range job.Tasks {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	backendv1 "shoal/proto/backend/v1"
 )
 
@@ -50,7 +51,7 @@ func (p *Pool) pick() (backendv1.BackendServiceClient, error) {
 	var stay, leave []string
 	p.state.View(func(s *state.State) {
 		for _, b := range s.Backends() {
-			switch addr := joinHostPort(b.Host, b.RpcPort); {
+			switch addr := cluster.Address(b.Host, b.RpcPort); {
 			case b.Dropped || !slices.Contains(live, b.Id):
 			case b.Decommissioning:
 				leave = append(leave, addr)

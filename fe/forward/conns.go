@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
@@ -13,6 +11,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 )
@@ -31,7 +30,7 @@ func (c *Cluster) reach(ctx context.Context, id string) (*grpc.ClientConn, error
 	c.cfg.Store.View(func(st *state.State) {
 		for _, f := range st.Frontends() {
 			if f.Id == id {
-				addr = net.JoinHostPort(f.Host, strconv.FormatUint(uint64(f.RpcPort), 10))
+				addr = cluster.Address(f.Host, f.RpcPort)
 			}
 		}
 	})

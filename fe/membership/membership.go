@@ -23,9 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -262,7 +260,7 @@ func (m *Members) checkMajority(ctx context.Context, dropped string) error {
 
 // status is what a frontend answers where it said that it is, nil if it does not.
 func (m *Members) status(ctx context.Context, f *raftlogv1.Frontend) *frontendv1.FrontendStatusResponse {
-	answer := m.Answers(ctx, net.JoinHostPort(f.Host, strconv.FormatUint(uint64(f.RpcPort), 10)))
+	answer := m.Answers(ctx, cluster.Address(f.Host, f.RpcPort))
 	if answer.GetFrontendId() != f.Id {
 		return nil
 	}
@@ -277,5 +275,5 @@ func (m *Members) propose(ctx context.Context, cmd *raftlogv1.Command) error {
 
 // address is where a frontend's raft listens.
 func address(f *raftlogv1.Frontend) string {
-	return net.JoinHostPort(f.Host, strconv.FormatUint(uint64(f.RaftPort), 10))
+	return cluster.Address(f.Host, f.RaftPort)
 }

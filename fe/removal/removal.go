@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"shoal/fe/lease"
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	"shoal/internal/warehouse"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
@@ -193,7 +192,7 @@ func (r *Remover) oldest(ctx context.Context) (uint64, error) {
 func (r *Remover) ask(ctx context.Context, f *raftlogv1.Frontend) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	addr := net.JoinHostPort(f.Host, strconv.FormatUint(uint64(f.RpcPort), 10))
+	addr := cluster.Address(f.Host, f.RpcPort)
 	answer, err := r.cfg.Ask(ctx, addr)
 	if err == nil && answer.FrontendId != f.Id {
 		err = errors.New("another frontend answers there")

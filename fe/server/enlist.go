@@ -113,7 +113,7 @@ func (s *Server) enlist(ctx context.Context) error {
 		changed, dropped := s.store.Changed(), false
 		s.store.View(func(st *state.State) { dropped = st.FrontendDropped(s.identity.FrontendID) })
 		if dropped {
-			return fmt.Errorf(`%w: after ALTER SYSTEM ADD FOLLOWER (or OBSERVER) "%s" it may join again, with an empty data folder`, cluster.ErrFrontendDropped, hostPort(s.cfg.Host, portOf(s.cfg.Raft)))
+			return fmt.Errorf(`%w: after ALTER SYSTEM ADD FOLLOWER (or OBSERVER) "%s" it may join again, with an empty data folder`, cluster.ErrFrontendDropped, cluster.Address(s.cfg.Host, portOf(s.cfg.Raft)))
 		}
 		select {
 		case <-changed:
@@ -166,7 +166,7 @@ func (s *Server) others() []string {
 	var addrs []string
 	s.store.View(func(st *state.State) {
 		for _, f := range st.Frontends() {
-			switch addr := hostPort(f.Host, f.RpcPort); f.Id {
+			switch addr := cluster.Address(f.Host, f.RpcPort); f.Id {
 			case s.identity.FrontendID:
 			case leader:
 				addrs = slices.Insert(addrs, 0, addr)

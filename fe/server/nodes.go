@@ -89,7 +89,7 @@ func (n *nodes) ask(ctx context.Context, f *raftlogv1.Frontend) said {
 	if f.Id == n.id {
 		return said{FrontendStatusResponse: n.cluster.Status()}
 	}
-	answer, err := n.cluster.Ask(ctx, hostPort(f.Host, f.RpcPort))
+	answer, err := n.cluster.Ask(ctx, cluster.Address(f.Host, f.RpcPort))
 	switch {
 	case err != nil:
 		return said{err: err.Error()}
@@ -173,15 +173,15 @@ func (n *nodes) List(ctx context.Context, led bool) []*adminv1.Node {
 	leader := n.leader(led)
 	for i, said := range n.askAll(ctx, members) {
 		f := members[i]
-		out = append(out, &adminv1.Node{Id: f.Id, Role: adminv1.Node_ROLE_FRONTEND, FrontendRole: role(f), Address: hostPort(f.Host, f.RpcPort),
+		out = append(out, &adminv1.Node{Id: f.Id, Role: adminv1.Node_ROLE_FRONTEND, FrontendRole: role(f), Address: cluster.Address(f.Host, f.RpcPort),
 			Alive: said.err == "", Leader: f.Id == leader, Version: f.Version, Trouble: said.err})
 	}
 	for _, f := range added {
-		out = append(out, &adminv1.Node{Role: adminv1.Node_ROLE_FRONTEND, FrontendRole: role(f), Trouble: "has not joined yet at edit log port " + hostPort(f.Host, f.RaftPort)})
+		out = append(out, &adminv1.Node{Role: adminv1.Node_ROLE_FRONTEND, FrontendRole: role(f), Trouble: "has not joined yet at edit log port " + cluster.Address(f.Host, f.RaftPort)})
 	}
 	heard := n.heard()
 	for _, b := range n.backends() {
-		node := &adminv1.Node{Id: strconv.FormatUint(b.Id, 10), Role: adminv1.Node_ROLE_BACKEND, Address: hostPort(b.Host, b.RpcPort),
+		node := &adminv1.Node{Id: strconv.FormatUint(b.Id, 10), Role: adminv1.Node_ROLE_BACKEND, Address: cluster.Address(b.Host, b.RpcPort),
 			Version: b.Version, Decommissioning: b.Decommissioning, Trouble: unled}
 		if led {
 			node.Alive, node.Trouble = heard[b.Id].Alive, trouble(b, heard[b.Id])

@@ -36,6 +36,7 @@ import (
 	"shoal/fe/seal"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	"shoal/fe/stmt"
 	"shoal/fe/txn"
 	"shoal/fe/wire"
@@ -120,7 +121,7 @@ func Open(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, cfg.Raft.Close())
 	}
 	raft, err := raftstore.Open(raftstore.Config{
-		Dir: filepath.Join(cfg.DataDir, raftFolder), ID: id.FrontendID, Listener: cfg.Raft, Advertise: hostPort(cfg.Host, portOf(cfg.Raft)), TLS: cfg.TLS, Token: cfg.Token,
+		Dir: filepath.Join(cfg.DataDir, raftFolder), ID: id.FrontendID, Listener: cfg.Raft, Advertise: cluster.Address(cfg.Host, portOf(cfg.Raft)), TLS: cfg.TLS, Token: cfg.Token,
 		Bootstrap: cfg.Bootstrap, Begun: id.Begun, Logger: cfg.Logger,
 	})
 	if errors.Is(err, raftstore.ErrLogLost) {
@@ -272,7 +273,7 @@ func (s *Server) lead(ctx context.Context, term uint64) error {
 	leadership := &backendv1.Leadership{Incarnation: incarnation, Term: term, Frontend: s.identity.FrontendID}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		s.registry.Run(ctx, leadership, hostPort(s.cfg.Host, s.cfg.RPCPort))
+		s.registry.Run(ctx, leadership, cluster.Address(s.cfg.Host, s.cfg.RPCPort))
 		return nil
 	})
 	g.Go(func() error { return s.members.Run(ctx) })

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strconv"
 
 	"shoal/fe/forward"
 	"shoal/fe/raftstore"
 	"shoal/fe/state"
+	"shoal/fe/state/cluster"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
@@ -41,15 +41,11 @@ func (s *store) elsewhere(err error) (addr string, is bool) {
 	s.View(func(st *state.State) {
 		for _, f := range st.Frontends() {
 			if f.Id == notLeader.LeaderID {
-				addr = hostPort(f.Host, f.RpcPort)
+				addr = cluster.Address(f.Host, f.RpcPort)
 			}
 		}
 	})
 	return addr, true
-}
-
-func hostPort(host string, port uint32) string {
-	return net.JoinHostPort(host, strconv.FormatUint(uint64(port), 10))
 }
 
 // portOf is the port of a TCP listener.

@@ -71,7 +71,7 @@ func (s *State) AddBackend(c *raftlogv1.AddBackend, atMs int64) (uint64, error) 
 		s.backends = append(slices.Clip(s.backends), b)
 		return b.Id, nil
 	case !there.Dropped:
-		return 0, fmt.Errorf("%w: %d at %s:%d", ErrBackendExists, there.Id, there.Host, there.RpcPort)
+		return 0, fmt.Errorf("%w: %d at %s", ErrBackendExists, there.Id, Address(there.Host, there.RpcPort))
 	}
 	s.changeBackend(there, func(b *raftlogv1.Backend) { b.Dropped, b.Decommissioning = false, false })
 	return there.Id, nil
@@ -118,7 +118,7 @@ func (s *State) CheckBackend(id uint64) error {
 }
 
 func backendDropped(b *raftlogv1.Backend) error {
-	return fmt.Errorf(`%w: ALTER SYSTEM ADD BACKEND "%s:%d" lets backend %d come back`, ErrBackendDropped, b.Host, b.RpcPort, b.Id)
+	return fmt.Errorf(`%w: ALTER SYSTEM ADD BACKEND "%s" lets backend %d come back`, ErrBackendDropped, Address(b.Host, b.RpcPort), b.Id)
 }
 
 // Backends are ordered by id, dropped ones included.

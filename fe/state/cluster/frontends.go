@@ -113,7 +113,7 @@ func without(all []*raftlogv1.Frontend, i int) []*raftlogv1.Frontend {
 }
 
 func address(f *raftlogv1.Frontend) string {
-	return fmt.Sprintf("%s:%d", f.Host, f.RaftPort)
+	return Address(f.Host, f.RaftPort)
 }
 
 // Frontends are the members, ordered by id.
