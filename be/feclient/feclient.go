@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -33,25 +32,15 @@ import (
 // even refuse, and another may lead.
 const callTimeout = 5 * time.Second
 
-// reconnect says how soon a connection is tried again. gRPC's own pause grows
-// to two minutes; the records in hand, and those behind them, cannot wait that
-// long for a frontend that is back.
-var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
-	MinConnectTimeout: callTimeout,
-}
-
 // Client calls the frontend that leads.
 type Client struct {
 	given []string // the flags', never empty
+	conns *rpcconn.Conns
 
 	mu        sync.Mutex
 	frontends []string // the heartbeats'
 	leader    string   // one to try first
 	turns     map[*turn]bool
-	dial      []grpc.DialOption
-	conns     map[string]*grpc.ClientConn
-	closed    bool
 }
 
 // New returns a client that knows the frontends at addrs (host:port), of which
@@ -62,20 +51,12 @@ func New(addrs []string, tls *nodetls.Credentials, token nodetls.Token, dial ...
 	if len(addrs) == 0 {
 		return nil, errors.New("no frontend given: name one with --fe host:port")
 	}
-	dial = slices.Concat(rpcconn.DialOptions(tls, token), []grpc.DialOption{grpc.WithConnectParams(reconnect)}, dial)
-	return &Client{given: slices.Clone(addrs), leader: addrs[0], turns: map[*turn]bool{}, dial: dial, conns: map[string]*grpc.ClientConn{}}, nil
+	dial = slices.Concat(rpcconn.DialOptions(tls, token), []grpc.DialOption{rpcconn.Reconnect(callTimeout)}, dial)
+	return &Client{given: slices.Clone(addrs), leader: addrs[0], turns: map[*turn]bool{}, conns: rpcconn.NewConns(dial...)}, nil
 }
 
 // Close closes the connections. Calls under way fail.
-func (c *Client) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	for _, conn := range c.conns {
-		conn.Close()
-	}
-	clear(c.conns)
-}
+func (c *Client) Close() { c.conns.Close() }
 
 // Learn takes over what a heartbeat said: who leads, and all frontends. What
 // others were asked meanwhile, the leader is asked.
@@ -164,7 +145,7 @@ func call[T any](ctx context.Context, c *Client, next func(error) bool, do func(
 			return zero, failed
 		}
 		tried = append(tried, addr)
-		conn, err := c.connect(addr)
+		conn, err := c.conns.To(addr)
 		if err != nil {
 			return zero, err
 		}
@@ -203,21 +184,4 @@ func (c *Client) next(tried []string) string {
 		}
 	}
 	return ""
-}
-
-func (c *Client) connect(addr string) (*grpc.ClientConn, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, errors.New("frontend client is closed")
-	}
-	if conn, ok := c.conns[addr]; ok {
-		return conn, nil
-	}
-	conn, err := grpc.NewClient(addr, c.dial...)
-	if err != nil {
-		return nil, fmt.Errorf("frontend address %q: %w", addr, err)
-	}
-	c.conns[addr] = conn
-	return conn, nil
 }

@@ -39,12 +39,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 
 	"shoal/fe/kafka"
 	"shoal/fe/schedule"
 	"shoal/fe/state"
 	"shoal/fe/state/cluster"
+	"shoal/internal/rpcconn"
 	backendv1 "shoal/proto/backend/v1"
 )
 
@@ -128,8 +128,7 @@ type Registry struct {
 // New makes a registry that calls backends by dialer with these options, and gives
 // tasks what open says that their properties stand for. It starts nothing.
 func New(viewer Viewer, open kafka.Open, log *slog.Logger, dialer Dialer, dial ...grpc.DialOption) *Registry {
-	quick := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
-	dial = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: DeadAfter})}, dial...)
+	dial = append([]grpc.DialOption{rpcconn.Reconnect(DeadAfter)}, dial...)
 	return &Registry{state: viewer, open: open, dialer: dialer, dial: dial, log: log, changed: make(chan struct{}, 1), records: make(map[uint64]*record), black: make(blackList)}
 }
 

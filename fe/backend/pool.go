@@ -3,14 +3,13 @@ package backend
 import (
 	"context"
 	"slices"
-	"sync"
-	"time"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 
 	"shoal/fe/state"
 	"shoal/fe/state/cluster"
+	"shoal/internal/rpcconn"
 	backendv1 "shoal/proto/backend/v1"
 )
 
@@ -19,24 +18,14 @@ import (
 type Pool struct {
 	state Viewer
 	live  func() []uint64
-	dial  []grpc.DialOption
-
-	mu     sync.Mutex
-	pooled map[string]pooled // by address
-	turn   int
-}
-
-type pooled struct {
-	conn   *grpc.ClientConn
-	client backendv1.BackendServiceClient
+	conns *rpcconn.Conns
+	turn  atomic.Uint64
 }
 
 // NewPool makes a pool of the backends that live names, connected to with these
 // options. It connects to nobody yet.
 func NewPool(viewer Viewer, live func() []uint64, dial ...grpc.DialOption) *Pool {
-	quick := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
-	dial = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: DeadAfter})}, dial...)
-	return &Pool{state: viewer, live: live, dial: dial, pooled: map[string]pooled{}}
+	return &Pool{state: viewer, live: live, conns: rpcconn.NewConns(append([]grpc.DialOption{rpcconn.Reconnect(DeadAfter)}, dial...)...)}
 }
 
 // Pick calls some backend that is alive; they take turns. One that is being
@@ -66,27 +55,12 @@ func (p *Pool) pick() (backendv1.BackendServiceClient, error) {
 	if len(stay) == 0 {
 		return nil, ErrNoBackend
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.turn++
-	addr := stay[p.turn%len(stay)]
-	if known, ok := p.pooled[addr]; ok {
-		return known.client, nil
-	}
-	conn, err := grpc.NewClient(addr, p.dial...)
+	conn, err := p.conns.To(stay[p.turn.Add(1)%uint64(len(stay))])
 	if err != nil {
 		return nil, err
 	}
-	p.pooled[addr] = pooled{conn, backendv1.NewBackendServiceClient(conn)}
-	return p.pooled[addr].client, nil
+	return backendv1.NewBackendServiceClient(conn), nil
 }
 
 // Close closes the connections. Queries under way fail.
-func (p *Pool) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, known := range p.pooled {
-		known.conn.Close()
-	}
-	clear(p.pooled)
-}
+func (p *Pool) Close() { p.conns.Close() }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
 
 	"shoal/fe/state"
@@ -15,13 +13,6 @@ import (
 	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 )
-
-// reconnect says how soon a connection is tried again. gRPC's own pause grows to
-// two minutes, and statements wait for the frontend that is back.
-var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
-	MinConnectTimeout: askTimeout,
-}
 
 // reach returns a connection to a frontend that is open now: what is sent over
 // it does not fail because nobody is there. Before that nothing was sent.
@@ -37,7 +28,7 @@ func (c *Cluster) reach(ctx context.Context, id string) (*grpc.ClientConn, error
 	if addr == "" {
 		return nil, fmt.Errorf("frontend %s leads, and its address is not known here yet", id)
 	}
-	conn, err := c.connection(addr)
+	conn, err := c.conns.To(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -72,39 +63,13 @@ func open(ctx context.Context, conn *grpc.ClientConn) bool {
 	}
 }
 
-var errClosed = errors.New("this frontend is shutting down")
-
-func (c *Cluster) connection(addr string) (*grpc.ClientConn, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.conns == nil {
-		return nil, errClosed
-	}
-	if conn := c.conns[addr]; conn != nil {
-		return conn, nil
-	}
-	conn, err := grpc.NewClient(addr, append([]grpc.DialOption{grpc.WithConnectParams(reconnect)}, c.cfg.Dial...)...)
-	if err != nil {
-		return nil, fmt.Errorf("frontend address %q: %w", addr, err)
-	}
-	c.conns[addr] = conn
-	return conn, nil
-}
-
 // Close closes the connections. Calls under way fail.
-func (c *Cluster) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.conns {
-		conn.Close()
-	}
-	c.conns = nil
-}
+func (c *Cluster) Close() { c.conns.Close() }
 
 // Ask is what the frontend at an rpc address says of itself. The error says in
 // plain words why it says nothing.
 func (c *Cluster) Ask(ctx context.Context, addr string) (*frontendv1.FrontendStatusResponse, error) {
-	conn, err := c.connection(addr)
+	conn, err := c.conns.To(addr)
 	if err != nil {
 		return nil, err
 	}

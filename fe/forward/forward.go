@@ -34,6 +34,7 @@ import (
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 )
 
@@ -87,14 +88,15 @@ type Config struct {
 type Cluster struct {
 	cfg Config
 
-	mu    sync.Mutex
-	conns map[string]*grpc.ClientConn // by rpc address
-	live  []uint64                    // backends, of the last answer of a leader
+	conns *rpcconn.Conns
+
+	mu   sync.Mutex
+	live []uint64 // backends, of the last answer of a leader
 }
 
 // New returns the way to the others. It connects to nobody yet.
 func New(cfg Config) *Cluster {
-	return &Cluster{cfg: cfg, conns: map[string]*grpc.ClientConn{}}
+	return &Cluster{cfg: cfg, conns: rpcconn.NewConns(append([]grpc.DialOption{rpcconn.Reconnect(askTimeout)}, cfg.Dial...)...)}
 }
 
 // Leads tells whether this frontend leads, as far as it knows.
