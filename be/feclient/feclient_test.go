@@ -18,6 +18,7 @@ import (
 
 	"shoal/be/feclient"
 	"shoal/internal/nodetls"
+	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 )
 
@@ -52,20 +53,14 @@ func serve(t *testing.T, f frontendv1.FrontendServiceServer) string {
 	return lis.Addr().String()
 }
 
-func notLeader(t *testing.T, leader string) func() error {
-	return func() error {
-		st, err := status.New(codes.FailedPrecondition, "not the leader").WithDetails(&frontendv1.NotLeader{LeaderRpcAddr: leader})
-		if err != nil {
-			t.Error(err)
-		}
-		return st.Err()
-	}
+func notLeader(leader string) func() error {
+	return func() error { return rpcconn.NotLeading("not the leader", leader) }
 }
 
 func TestCommitFollowsTheLeader(t *testing.T) {
 	leader := &frontend{answer: func() error { return nil }}
 	leaderAddr := serve(t, leader)
-	follower := &frontend{answer: notLeader(t, leaderAddr)}
+	follower := &frontend{answer: notLeader(leaderAddr)}
 	c, err := feclient.New([]string{serve(t, follower)}, nil, nodetls.Token{})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +77,7 @@ func TestCommitFollowsTheLeader(t *testing.T) {
 }
 
 func TestCommitTriesEachFrontendOnce(t *testing.T) {
-	a, b := &frontend{answer: notLeader(t, "")}, &frontend{answer: notLeader(t, "")}
+	a, b := &frontend{answer: notLeader("")}, &frontend{answer: notLeader("")}
 	c, err := feclient.New([]string{serve(t, a), serve(t, b)}, nil, nodetls.Token{})
 	if err != nil {
 		t.Fatal(err)

@@ -5,13 +5,12 @@ import (
 	"runtime/debug"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"shoal/fe/errno"
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/internal/rpcconn"
 	"shoal/internal/textrow"
 	frontendv1 "shoal/proto/frontend/v1"
 )
@@ -63,11 +62,7 @@ func (c *Cluster) applied() (index uint64) {
 // does, it may find by itself.
 func (c *Cluster) notLeading(err error) error {
 	addr, _ := c.cfg.Elsewhere(err)
-	st, detailed := status.New(codes.FailedPrecondition, err.Error()).WithDetails(&frontendv1.NotLeader{LeaderRpcAddr: addr})
-	if detailed != nil {
-		return detailed
-	}
-	return st.Err()
+	return rpcconn.NotLeading(err.Error(), addr)
 }
 
 // Forward implements FrontendService.

@@ -13,6 +13,7 @@ import (
 	"shoal/fe/errno"
 	"shoal/fe/result"
 	"shoal/fe/session"
+	"shoal/internal/rpcconn"
 	"shoal/internal/textrow"
 	frontendv1 "shoal/proto/frontend/v1"
 )
@@ -155,12 +156,8 @@ func (c *Cluster) whileLeads(ctx context.Context, id string) (calling context.Co
 // notLeader tells whether a frontend answered that it does not lead, so that it
 // did nothing.
 func notLeader(err error) bool {
-	for _, detail := range status.Convert(err).Details() {
-		if _, ok := detail.(*frontendv1.NotLeader); ok {
-			return true
-		}
-	}
-	return false
+	_, is := rpcconn.IsNotLeading(err)
+	return is
 }
 
 // lost tells whether a call failed because of who was asked.

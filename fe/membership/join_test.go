@@ -49,15 +49,6 @@ func (a *asked) serve(t *testing.T) string {
 	return lis.Addr().String()
 }
 
-func notLeader(t *testing.T, leader string) error {
-	t.Helper()
-	st, err := status.New(codes.FailedPrecondition, "not the leader").WithDetails(&frontendv1.NotLeader{LeaderRpcAddr: leader})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st.Err()
-}
-
 func ask(ctx context.Context, frontends ...string) (*frontendv1.JoinFrontendResponse, error) {
 	return askAs(ctx, "", io.Discard, frontends...)
 }
@@ -149,8 +140,8 @@ func TestAskAtAnotherPort(t *testing.T) {
 func TestAsk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	leader := &asked{answers: []error{notLeader(t, ""), status.Error(codes.Unavailable, "later"), nil}}
-	follower := &asked{answers: []error{notLeader(t, leader.serve(t))}}
+	leader := &asked{answers: []error{rpcconn.NotLeading("not the leader", ""), status.Error(codes.Unavailable, "later"), nil}}
+	follower := &asked{answers: []error{rpcconn.NotLeading("not the leader", leader.serve(t))}}
 	const nobody = "127.0.0.1:1"
 	resp, err := ask(ctx, nobody, follower.serve(t), nobody)
 	if err != nil || resp.ClusterId != "c1" || leader.calls != 3 || follower.calls != 3 {

@@ -12,6 +12,7 @@ import (
 	"shoal/fe/result"
 	"shoal/fe/session"
 	"shoal/fe/state"
+	"shoal/internal/rpcconn"
 	"shoal/internal/textrow"
 	adminv1 "shoal/proto/admin/v1"
 	"shoal/sql/ast"
@@ -187,5 +188,5 @@ func sqlStatus(err error) error {
 	if e.Code == errno.Unknown {
 		code = codes.Unknown
 	}
-	return withDetail(status.New(code, e.Msg), &adminv1.SqlError{Errno: uint32(e.Code.Num), Sqlstate: e.Code.State})
+	return rpcconn.WithDetail(code, e.Msg, &adminv1.SqlError{Errno: uint32(e.Code.Num), Sqlstate: e.Code.State})
 }

@@ -17,11 +17,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/protoadapt"
 
 	"shoal/fe/state"
 	"shoal/fe/state/cluster"
 	"shoal/fe/txn"
+	"shoal/internal/rpcconn"
 	frontendv1 "shoal/proto/frontend/v1"
 	raftlogv1 "shoal/proto/raftlog/v1"
 )
@@ -107,7 +107,7 @@ func (f *Frontend) checkCluster(req *frontendv1.RegisterBackendRequest) error {
 
 // otherCluster refuses a node in a way that it can tell from its own cluster's.
 func otherCluster(text, own, callers string) error {
-	return withDetail(status.New(codes.PermissionDenied, text), &frontendv1.OtherCluster{ClusterId: own, CallerClusterId: callers})
+	return rpcconn.WithDetail(codes.PermissionDenied, text, &frontendv1.OtherCluster{ClusterId: own, CallerClusterId: callers})
 }
 
 func (f *Frontend) info() (info *raftlogv1.Cluster) {
@@ -149,7 +149,7 @@ func (f *Frontend) FrontendStatus(ctx context.Context, req *frontendv1.FrontendS
 // what it is.
 func (f *Frontend) toStatus(err error) error {
 	if addr, elsewhere := f.Leader(err); elsewhere {
-		return withDetail(status.New(codes.FailedPrecondition, err.Error()), &frontendv1.NotLeader{LeaderRpcAddr: addr})
+		return rpcconn.NotLeading(err.Error(), addr)
 	}
 	if errors.Is(err, txn.ErrMalformed) {
 		return status.Error(codes.InvalidArgument, err.Error())
@@ -164,11 +164,4 @@ func (f *Frontend) toStatus(err error) error {
 		return err
 	}
 	return status.Error(codes.Internal, err.Error())
-}
-
-func withDetail(st *status.Status, detail protoadapt.MessageV1) error {
-	if with, err := st.WithDetails(detail); err == nil {
-		st = with
-	}
-	return st.Err()
 }
