@@ -1,7 +1,6 @@
 package routineload
 
 import (
-	"slices"
 	"time"
 
 	"shoal/fe/auditor"
@@ -36,21 +35,7 @@ func work(job *raftlogv1.Job, ledgers []ledger.View, view *kafka.View, tasks []*
 			w.Loadable += loadable(l, view.Partitions[l.Partition], job.Load.ReadUncommitted)
 		}
 	}
-	for _, s := range tasks {
-		current := slices.ContainsFunc(job.Tasks, func(t *raftlogv1.Task) bool {
-			return t.Id == s.Task.GetTaskId() && t.Epoch == s.Task.GetEpoch() && len(t.Repair) == 0
-		})
-		if !current || s.Ended {
-			continue
-		}
-		w.Trouble = w.Trouble || s.Trouble != ""
-		if s.Phase > backendv1.TaskStatus_PHASE_JOINING {
-			w.Joined++
-		}
-		if s.HeldRecords > 0 {
-			w.Busy++
-		}
-	}
+	w.AddTasks(job, tasks)
 	return w
 }
 
@@ -61,5 +46,5 @@ func loadable(l ledger.View, p kafka.Partition, uncommitted bool) int64 {
 	if uncommitted {
 		end = p.End
 	}
-	return max(0, end-l.Settled-l.Ranges.Count())
+	return schedule.Loadable(l, end)
 }

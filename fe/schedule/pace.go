@@ -2,8 +2,12 @@ package schedule
 
 import (
 	"math"
+	"slices"
 
 	"shoal/fe/state/jobs"
+	"shoal/fe/state/ledger"
+	backendv1 "shoal/proto/backend/v1"
+	raftlogv1 "shoal/proto/raftlog/v1"
 )
 
 // How the number of a share-group job's tasks follows its work. A partition is
@@ -42,6 +46,32 @@ type Work struct {
 	Busy     int   // tasks that hold records
 	Joined   int   // tasks that may get records
 	Trouble  bool  // a task has some, which more tasks would have too
+}
+
+// Loadable is how many offsets below end, of a partition with that ledger, are not
+// settled yet.
+func Loadable(l ledger.View, end int64) int64 {
+	return max(0, end-l.Settled-l.Ranges.Count())
+}
+
+// AddTasks adds what a job's tasks do, by the last heartbeats. Those of earlier
+// epochs, those that ended and those that repair do not count.
+func (w *Work) AddTasks(job *raftlogv1.Job, statuses []*backendv1.TaskStatus) {
+	for _, s := range statuses {
+		current := slices.ContainsFunc(job.Tasks, func(t *raftlogv1.Task) bool {
+			return t.Id == s.Task.GetTaskId() && t.Epoch == s.Task.GetEpoch() && len(t.Repair) == 0
+		})
+		if !current || s.Ended {
+			continue
+		}
+		w.Trouble = w.Trouble || s.Trouble != ""
+		if s.Phase > backendv1.TaskStatus_PHASE_JOINING {
+			w.Joined++
+		}
+		if s.HeldRecords > 0 {
+			w.Busy++
+		}
+	}
 }
 
 // A Pacer keeps what it takes to see how many tasks jobs have work for. Nothing
