@@ -125,7 +125,7 @@ func multiTable(t *testing.T, mode string) {
 	l.produce(client, 1, "t2|7", "later|8")
 	l.waitRows(2)
 	ids := func(table string) string {
-		lines, err := tryQuery(t.Context(), l.db, "SELECT id FROM "+l.database()+"."+table+" ORDER BY id")
+		lines, err := cluster.Rows(t.Context(), l.db, "SELECT id FROM "+l.database()+"."+table+" ORDER BY id")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func TestTruncateUnderLoad(t *testing.T) {
 		l.produce(client, 0, row(id, 0))
 	}
 	cluster.Eventually(t, limit, func() error {
-		lines, err := tryQuery(t.Context(), l.db, "SELECT count(*) AS n, min(id) AS low, count(DISTINCT id) AS ids FROM `my-db`.`order`")
+		lines, err := cluster.Rows(t.Context(), l.db, "SELECT count(*) AS n, min(id) AS low, count(DISTINCT id) AS ids FROM `my-db`.`order`")
 		if err == nil && (lines[0]["n"] != "10" || lines[0]["low"] != "100" || lines[0]["ids"] != "10") {
 			err = fmt.Errorf("the table has %v, want ids 100 to 109; job: %v", lines[0], l.status())
 		}

@@ -101,10 +101,10 @@ func (l *load) checkNote(statement string) {
 		l.t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := tryQuery(l.t.Context(), conn, statement); err != nil {
+	if _, err := cluster.Rows(l.t.Context(), conn, statement); err != nil {
 		l.t.Fatal(err)
 	}
-	lines, err := tryQuery(l.t.Context(), conn, "SHOW WARNINGS")
+	lines, err := cluster.Rows(l.t.Context(), conn, "SHOW WARNINGS")
 	want := "Nothing was loaded. What fills the columns: id int = field 1; at datetime(3) = from_unixtime(ms / 1000); tag varchar(8) = default none; big decimal(20,2) = field 3"
 	if err != nil || len(lines) != 1 || lines[0]["Message"] != want {
 		l.t.Errorf("notes %v, %v; want %s", lines, err, want)

@@ -107,7 +107,7 @@ func (o *outages) measure(l *load, others cluster.Frontends, lose func()) {
 func retry(t *testing.T, db *sql.DB, statement string) {
 	t.Helper()
 	for begin := time.Now(); ; {
-		_, err := tryQuery(t.Context(), db, statement)
+		_, err := cluster.Rows(t.Context(), db, statement)
 		if err == nil {
 			return
 		}

@@ -48,7 +48,7 @@ func TestFrontends(t *testing.T) {
 		}
 	}
 	statement(t, second, "CREATE DATABASE d4") // of the two that are left it is needed
-	rows, err := cluster.Rows(second.DB(), "SHOW DATABASES LIKE 'd%'")
+	rows, err := cluster.Rows(t.Context(), second.DB(), "SHOW DATABASES LIKE 'd%'")
 	if err != nil || len(rows) != 4 {
 		t.Errorf("databases are %v, %v", rows, err)
 	}
@@ -67,7 +67,7 @@ func followers(t *testing.T, p *cluster.Process) []string {
 	t.Helper()
 	var names []string
 	cluster.Eventually(t, limit, func() error {
-		rows, err := cluster.Rows(p.DB(), "SHOW FRONTENDS")
+		rows, err := cluster.Rows(t.Context(), p.DB(), "SHOW FRONTENDS")
 		names = nil
 		for _, row := range rows {
 			names = append(names, row["Name"])

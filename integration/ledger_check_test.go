@@ -18,7 +18,7 @@ import (
 func (l *load) checked() (lines []map[string]string) {
 	l.t.Helper()
 	cluster.Eventually(l.t, limit, func() (err error) {
-		lines, err = tryQuery(l.t.Context(), l.db, "ADMIN CHECK ROUTINE LOAD LEDGER FOR "+l.table)
+		lines, err = cluster.Rows(l.t.Context(), l.db, "ADMIN CHECK ROUTINE LOAD LEDGER FOR "+l.table)
 		return err
 	})
 	return lines

@@ -187,7 +187,7 @@ func (l *load) tryInDatabase(statement string) ([]map[string]string, error) {
 	if _, err := conn.ExecContext(l.t.Context(), "USE "+l.database()); err != nil {
 		return nil, err
 	}
-	return tryQuery(l.t.Context(), conn, statement)
+	return cluster.Rows(l.t.Context(), conn, statement)
 }
 
 func (l *load) database() string {
@@ -196,45 +196,13 @@ func (l *load) database() string {
 }
 
 // query is the rows of a statement, by column; NULL is the text NULL.
-func query(t *testing.T, db querier, statement string) []map[string]string {
+func query(t *testing.T, db cluster.Querier, statement string) []map[string]string {
 	t.Helper()
-	lines, err := tryQuery(t.Context(), db, statement)
+	lines, err := cluster.Rows(t.Context(), db, statement)
 	if err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
 	return lines
-}
-
-func tryQuery(ctx context.Context, db querier, statement string) ([]map[string]string, error) {
-	rows, err := db.QueryContext(ctx, statement)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	var lines []map[string]string
-	for rows.Next() {
-		cells := make([]sql.NullString, len(columns))
-		targets := make([]any, len(columns))
-		for i := range cells {
-			targets[i] = &cells[i]
-		}
-		if err := rows.Scan(targets...); err != nil {
-			return nil, err
-		}
-		line := map[string]string{}
-		for i, c := range columns {
-			line[c] = "NULL"
-			if cells[i].Valid {
-				line[c] = cells[i].String
-			}
-		}
-		lines = append(lines, line)
-	}
-	return lines, rows.Err()
 }
 
 // count is the answer of a SELECT of one number.
@@ -331,14 +299,10 @@ func (l *load) checkLedger() {
 	l.mustCheck()
 }
 
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // mustFail runs a statement that must be refused, and returns the error.
 func mustFail(t *testing.T, db *sql.DB, statement string) error {
 	t.Helper()
-	_, err := tryQuery(t.Context(), db, statement)
+	_, err := cluster.Rows(t.Context(), db, statement)
 	if err == nil {
 		t.Fatalf("%s: no error", statement)
 	}

@@ -38,7 +38,7 @@ func TestPreview(t *testing.T) {
 		`1 0 2026-01-31 14:00:00.000 NULL \xFF` + "\x00x {}", `1 1 2026-01-31 15:00:00.000 NULL  {}`,
 	}
 	cluster.Eventually(t, limit, func() error { // until a backend can read
-		_, err := tryQuery(t.Context(), l.db, "SELECT 1 "+from("")+" LIMIT 1")
+		_, err := cluster.Rows(t.Context(), l.db, "SELECT 1 "+from("")+" LIMIT 1")
 		return err
 	})
 	for query, want := range map[string][]string{
@@ -61,7 +61,7 @@ func TestPreview(t *testing.T) {
 		fmt.Sprintf(`SELECT * FROM kafka("broker"=%q, "topic"="no-such-topic") LIMIT 1`, broker.Addr()):   "no-such-topic",
 		fmt.Sprintf(`SELECT * FROM kafka("broker"=%q, "topic"=%q) LIMIT 1`, cluster.FreeAddr(t), l.topic): "kafka(…)",
 	} {
-		if _, err := tryQuery(t.Context(), l.db, query); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := cluster.Rows(t.Context(), l.db, query); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", query, err, want)
 		}
 	}

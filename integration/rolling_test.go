@@ -84,7 +84,7 @@ func once(ctx context.Context, db *sql.DB, statement string) (ending bool, err e
 		return false, err
 	}
 	defer conn.Close()
-	_, err = tryQuery(ctx, conn, statement)
+	_, err = cluster.Rows(ctx, conn, statement)
 	refusal := (*mysql.MySQLError)(nil)
 	// Go's driver calls its buffer busy, and sends nothing, if the 1053 came
 	// right behind the answer before.
@@ -147,7 +147,7 @@ func (l *load) waitAlive(frontends, backends int) {
 	l.t.Helper()
 	cluster.Eventually(l.t, limit, func() error {
 		for statement, want := range map[string]int{"SHOW FRONTENDS": frontends, "SHOW BACKENDS": backends} {
-			lines, err := tryQuery(l.t.Context(), l.db, statement)
+			lines, err := cluster.Rows(l.t.Context(), l.db, statement)
 			if err != nil {
 				return err
 			}

@@ -57,7 +57,7 @@ func (l *load) watchRanges() (largest func() int) {
 				return
 			case <-time.After(50 * time.Millisecond):
 			}
-			lines, err := tryQuery(l.t.Context(), l.db, "SHOW ROUTINE LOAD LEDGER FOR "+l.table)
+			lines, err := cluster.Rows(l.t.Context(), l.db, "SHOW ROUTINE LOAD LEDGER FOR "+l.table)
 			if err != nil {
 				l.t.Error(err)
 				return

@@ -260,17 +260,17 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// id is what the frontend's folder says that it is.
-func (f *frontend) id() string {
+// says is what the frontend's folder says of it.
+func (f *frontend) says(field string) string {
 	f.t.Helper()
 	text, err := os.ReadFile(filepath.Join(f.cfg.DataDir, "frontend.json"))
-	var id struct {
-		FrontendID string `json:"frontend_id"`
+	var fields map[string]any
+	err = errors.Join(err, json.Unmarshal(text, &fields))
+	value, is := fields[field].(string)
+	if err != nil || !is || value == "" {
+		f.t.Errorf("%s has no %s: %v", text, field, err)
 	}
-	if err := errors.Join(err, json.Unmarshal(text, &id)); err != nil || id.FrontendID == "" {
-		f.t.Errorf("%s, %v", text, err)
-	}
-	return id.FrontendID
+	return value
 }
 
 // TestRefused: frontends that the cluster does not take, and why. One that tries
@@ -284,7 +284,7 @@ func TestRefused(t *testing.T) {
 	if got := a.count("SHOW FRONTENDS"); got != 1 {
 		t.Errorf("%d frontends after a refused one", got)
 	}
-	id := b.id()
+	id := b.says("frontend_id")
 	b.cfg.Warehouse = ""
 	if err := os.Rename(filepath.Join(other.cfg.DataDir, "cluster.key"), filepath.Join(b.cfg.DataDir, "cluster.key")); err != nil {
 		t.Fatal(err)
@@ -296,8 +296,8 @@ func TestRefused(t *testing.T) {
 	nobody := newFrontend(t, server.Config{})
 	nobody.wants("neither --bootstrap nor --join", nobody.start(), "start the first one of a cluster with --bootstrap, others with --join")
 	b.mustStart().mustEnd()
-	if b.id() != id {
-		t.Errorf("it was %s and is %s", id, b.id())
+	if b.says("frontend_id") != id {
+		t.Errorf("it was %s and is %s", id, b.says("frontend_id"))
 	}
 	a.end() // one of two
 }
@@ -348,19 +348,6 @@ func TestBootstrapRefused(t *testing.T) {
 	b.end()
 }
 
-// clusterID is the cluster that the frontend's folder says it is of.
-func (f *frontend) clusterID() string {
-	f.t.Helper()
-	text, err := os.ReadFile(filepath.Join(f.cfg.DataDir, "frontend.json"))
-	var id struct {
-		ClusterID string `json:"cluster_id"`
-	}
-	if err := errors.Join(err, json.Unmarshal(text, &id)); err != nil || id.ClusterID == "" {
-		f.t.Errorf("%s, %v", text, err)
-	}
-	return id.ClusterID
-}
-
 // TestBootstrapInterrupted: --bootstrap goes on with the same cluster where it did
 // not come to its end, and what it has made is made whatever the flags are.
 func TestBootstrapInterrupted(t *testing.T) {
@@ -370,22 +357,22 @@ func TestBootstrapInterrupted(t *testing.T) {
 	}
 	a := newFrontend(t, server.Config{Bootstrap: true, NewWarehouse: "file://" + warehouse})
 	a.wants("a warehouse that cannot be made", a.start(), "no cluster is made")
-	id := a.clusterID()
+	id := a.says("cluster_id")
 	if err := os.Remove(warehouse); err != nil {
 		t.Fatal(err)
 	}
 	a.mustStart().mustEnd()
-	if got := a.clusterID(); got != id {
+	if got := a.says("cluster_id"); got != id {
 		t.Errorf("it made cluster %s, and was about to make %s", got, id)
 	}
 	// As if it had died right after.
-	interrupted := `{"frontend_id":"` + a.id() + `","cluster_id":"` + id + `","making":true}`
+	interrupted := `{"frontend_id":"` + a.says("frontend_id") + `","cluster_id":"` + id + `","making":true}`
 	if err := os.WriteFile(filepath.Join(a.cfg.DataDir, "frontend.json"), []byte(interrupted), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a.cfg.Bootstrap, a.cfg.Join = false, []string{"127.0.0.1:1"}
 	a.mustStart().mustEnd()
-	if got := a.clusterID(); got != id {
+	if got := a.says("cluster_id"); got != id {
 		t.Errorf("it is of cluster %s, and made %s", got, id)
 	}
 }

@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"shoal/integration/cluster"
 )
 
 const (
@@ -35,7 +36,7 @@ func (c *client) ask(ctx context.Context, statement string) ([]map[string]string
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	n := c.w.fes[c.at%len(c.w.fes)]
-	lines, err := rows(ctx, n.db, statement)
+	lines, err := cluster.Rows(ctx, n.db, statement)
 	if err == nil {
 		c.w.answered()
 		return lines, nil
@@ -55,34 +56,6 @@ func (c *client) insist(ctx context.Context, statement string) ([]map[string]str
 		c.at++
 		last(ctx, 100*time.Millisecond)
 	}
-}
-
-// rows is the answer of a statement, by column.
-func rows(ctx context.Context, db *sql.DB, statement string) (lines []map[string]string, err error) {
-	rows, err := db.QueryContext(ctx, statement)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
-		cells, targets := make([]sql.NullString, len(columns)), make([]any, len(columns))
-		for i := range cells {
-			targets[i] = &cells[i]
-		}
-		if err := rows.Scan(targets...); err != nil {
-			return nil, err
-		}
-		line := map[string]string{}
-		for i, c := range columns {
-			line[c] = cells[i].String
-		}
-		lines = append(lines, line)
-	}
-	return lines, rows.Err()
 }
 
 // number is the only cell of a statement's answer.

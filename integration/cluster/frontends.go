@@ -1,9 +1,9 @@
 package cluster
 
 import (
+	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -51,7 +51,7 @@ func (f Frontends) Leader(t testing.TB) (leader *Process) {
 		running := f.Running()
 		var failed error
 		for _, asked := range running {
-			addr, err := leaderAt(asked.DB())
+			addr, err := leaderAt(t.Context(), asked.DB())
 			failed = errors.Join(failed, err)
 			if i := slices.IndexFunc(running, func(p *Process) bool { return p.Ready.RPC == addr }); i >= 0 {
 				leader = running[i]
@@ -64,9 +64,9 @@ func (f Frontends) Leader(t testing.TB) (leader *Process) {
 }
 
 // leaderAt is the rpc address of the one that leads, as a frontend knows it.
-func leaderAt(db *sql.DB) (addr string, err error) {
+func leaderAt(ctx context.Context, db *sql.DB) (addr string, err error) {
 	defer db.Close()
-	all, err := Rows(db, "SHOW FRONTENDS")
+	all, err := Rows(ctx, db, "SHOW FRONTENDS")
 	for _, row := range all {
 		if row["IsMaster"] == "true" {
 			return net.JoinHostPort(row["Host"], row["RpcPort"]), nil
@@ -75,11 +75,16 @@ func leaderAt(db *sql.DB) (addr string, err error) {
 	return "", err
 }
 
+// A Querier is a database, or one connection to it.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // Rows are the answer to a query, by column; NULL is "NULL".
-func Rows(db *sql.DB, query string) ([]map[string]string, error) {
-	rows, err := db.Query(query)
+func Rows(ctx context.Context, db Querier, query string) ([]map[string]string, error) {
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", query, err)
+		return nil, err
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
