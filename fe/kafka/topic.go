@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	typesv1 "shoal/proto/types/v1"
 )
 
 // A TopicID is Kafka's permanent id of a topic (KIP-516). A topic that is
@@ -30,6 +32,15 @@ type Log struct {
 	Start     int64
 	End       int64 // high watermark
 	StableEnd int64 // last stable offset: open transactions lie above it
+}
+
+// ReadableEnd is where the log ends for a job: records of open transactions are
+// only for those that read uncommitted ones.
+func (l Log) ReadableEnd(load *typesv1.RoutineLoad) int64 {
+	if load.GetReadUncommitted() {
+		return l.End
+	}
+	return l.StableEnd
 }
 
 // Topic looks a topic up; ErrNoTopic if there is none.

@@ -21,7 +21,7 @@ func (m *Manager) List(_ context.Context, all bool) ([]*adminv1.Job, error) {
 		l := m.lookAt(job, around, time.UTC)
 		listed := &adminv1.Job{
 			Id: job.Id, Database: job.DatabaseName, Name: job.Name, Table: job.TableName, State: jobs.StateName(job.State), Reason: job.Reason,
-			Verdict: l.verdict.Text, LoadedRows: job.Counters.GetLoadedRows(), ErrorRows: job.Counters.GetErrorRows(), Tasks: uint32(running(job)),
+			Verdict: l.verdict.Text, LoadedRows: job.Counters.GetLoadedRows(), ErrorRows: job.Counters.GetErrorRows(), Tasks: uint32(jobs.Placed(job)),
 		}
 		if total, known := verdict.Lag(job.Load, l.view, l.ledgers); known {
 			listed.Lag = &total

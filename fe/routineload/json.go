@@ -44,7 +44,7 @@ func jobProperty(job *raftlogv1.Job) string {
 	for _, p := range loaddef.Values(load) {
 		properties[p.Key] = p.Value
 	}
-	properties["current_concurrent_number"], properties["desired_concurrent_number"] = strconv.Itoa(running(job)), desired(job)
+	properties["current_concurrent_number"], properties["desired_concurrent_number"] = strconv.Itoa(jobs.Placed(job)), desired(job)
 	if load.Format != typesv1.RoutineLoad_FORMAT_JSON {
 		properties["column_separator"], properties["line_delimiter"] = "'"+loaddef.Separator(load)+"'", "\n"
 	}

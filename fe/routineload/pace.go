@@ -32,19 +32,9 @@ func work(job *raftlogv1.Job, ledgers []ledger.View, view *kafka.View, tasks []*
 	for _, l := range ledgers {
 		w.Settled += l.Loaded + l.Void + l.Expired
 		if seen && kafka.TopicID(l.TopicID) == view.Topic.ID && auditor.Reads(job.Load, l.Partition) {
-			w.Loadable += loadable(l, view.Partitions[l.Partition], job.Load.ReadUncommitted)
+			w.Loadable += schedule.Loadable(l, view.Partitions[l.Partition].ReadableEnd(job.Load))
 		}
 	}
 	w.AddTasks(job, tasks)
 	return w
-}
-
-// loadable is how many offsets of a partition are neither settled nor held back by
-// an open transaction.
-func loadable(l ledger.View, p kafka.Partition, uncommitted bool) int64 {
-	end := p.StableEnd
-	if uncommitted {
-		end = p.End
-	}
-	return schedule.Loadable(l, end)
 }

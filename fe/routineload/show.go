@@ -175,7 +175,7 @@ func (m *Manager) Show(_ context.Context, s *session.Session, stmt *ast.ShowRout
 func (l look) jobRow(zone *time.Location) []result.Cell {
 	job := l.job
 	cells := row(strconv.FormatUint(job.Id, 10), job.Name, "", "", "", job.DatabaseName, job.TableName, strconv.FormatBool(job.Load.MultiTable),
-		jobs.StateName(job.State), "KAFKA", strconv.Itoa(running(job)), jobProperty(job), dataSource(l), custom(job),
+		jobs.StateName(job.State), "KAFKA", strconv.Itoa(jobs.Placed(job)), jobProperty(job), dataSource(l), custom(job),
 		statistic(job, l.tasks, time.Now()), l.progress(), l.lag(), reasonOf(job), l.errorLogs(),
 		time.Now().In(zone).Format(time.DateTime)+":"+l.verdict.Text, job.User, job.Comment, "")
 	cells[2], cells[3], cells[4] = moment(job.CreatedMs, zone), moment(job.PausedMs, zone), moment(job.EndedMs, zone)
@@ -189,16 +189,6 @@ func liveTasks(job *raftlogv1.Job) []*raftlogv1.Task {
 		return nil
 	}
 	return job.Tasks
-}
-
-// running is how many tasks of a job are on backends to load.
-func running(job *raftlogv1.Job) (n int) {
-	for _, t := range jobs.Loaders(job) {
-		if t.BackendId != 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // reasonOf is ReasonOfStateChanged, in Doris's form.

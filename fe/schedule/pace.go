@@ -59,7 +59,7 @@ func Loadable(l ledger.View, end int64) int64 {
 func (w *Work) AddTasks(job *raftlogv1.Job, statuses []*backendv1.TaskStatus) {
 	for _, s := range statuses {
 		current := slices.ContainsFunc(job.Tasks, func(t *raftlogv1.Task) bool {
-			return t.Id == s.Task.GetTaskId() && t.Epoch == s.Task.GetEpoch() && len(t.Repair) == 0
+			return t.Id == s.Task.GetTaskId() && t.Epoch == s.Task.GetEpoch() && !jobs.Repairs(t)
 		})
 		if !current || s.Ended {
 			continue

@@ -44,11 +44,7 @@ func Lag(load *typesv1.RoutineLoad, view *kafka.View, ledgers []ledger.View) (to
 func PartitionLag(load *typesv1.RoutineLoad, l ledger.View, p kafka.Partition) (n int64, known bool) {
 	switch {
 	case load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC:
-		end := p.StableEnd
-		if load.ReadUncommitted {
-			end = p.End
-		}
-		return offsets.Of(offsets.Range{First: l.Settled, Last: end - 1}).Subtract(l.Ranges).Count(), true
+		return offsets.Of(offsets.Range{First: l.Settled, Last: p.ReadableEnd(load) - 1}).Subtract(l.Ranges).Count(), true
 	case p.Lag >= 0:
 		return min(p.Lag, LogEnd(l, p)-l.Settled-l.Ranges.Count()), true
 	case l.Settled >= p.End:

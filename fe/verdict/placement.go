@@ -13,7 +13,7 @@ import (
 
 // unplaced: no task of the job is on a backend.
 func unplaced(in *Input) *Verdict {
-	if placed(in.Job) > 0 {
+	if jobs.Placed(in.Job) > 0 {
 		return nil
 	}
 	alive, unheard := 0, 0
@@ -87,7 +87,7 @@ func refusal(b backend.Status) string {
 // placementNotes tell of tasks that found no slot, or wait where they are to
 // leave.
 func placementNotes(in *Input) (out []string) {
-	n, wanted := placed(in.Job), wanted(in)
+	n, wanted := jobs.Placed(in.Job), wanted(in)
 	if takers, slots := taking(in.Backends); n > 0 && n < wanted && takers > 0 && in.SlotsTaken >= slots {
 		out = append(out, fmt.Sprintf("%d of %d tasks: all %d slots of %s are taken.", n, wanted, slots, count(takers, "backend")))
 	}
@@ -122,16 +122,6 @@ func wanted(in *Input) int {
 	}
 	limit, _ := schedule.Limit(job)
 	return limit
-}
-
-// placed is how many tasks of a job are on a backend.
-func placed(job *raftlogv1.Job) (n int) {
-	for _, t := range jobs.Loaders(job) {
-		if t.BackendId != 0 {
-			n++
-		}
-	}
-	return n
 }
 
 func placedOn(job *raftlogv1.Job, backendID uint64) (n int) {

@@ -18,6 +18,16 @@ func Loaders(job *raftlogv1.Job) []*raftlogv1.Task {
 	return slices.DeleteFunc(slices.Clone(job.Tasks), Repairs)
 }
 
+// Placed is how many tasks of a job, none of repair, have a backend.
+func Placed(job *raftlogv1.Job) (n int) {
+	for _, t := range job.Tasks {
+		if t.BackendId != 0 && !Repairs(t) {
+			n++
+		}
+	}
+	return n
+}
+
 // RepairTask is the one that reads again for a job, nil if none does.
 func RepairTask(job *raftlogv1.Job) *raftlogv1.Task {
 	if i := slices.IndexFunc(job.Tasks, Repairs); i >= 0 {
