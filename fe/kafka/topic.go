@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-
-	typesv1 "shoal/proto/types/v1"
 )
 
 // A TopicID is Kafka's permanent id of a topic (KIP-516). A topic that is
@@ -34,10 +32,10 @@ type Log struct {
 	StableEnd int64 // last stable offset: open transactions lie above it
 }
 
-// ReadableEnd is where the log ends for a job: records of open transactions are
-// only for those that read uncommitted ones.
-func (l Log) ReadableEnd(load *typesv1.RoutineLoad) int64 {
-	if load.GetReadUncommitted() {
+// ReadableEnd is where the log ends for a reader: what open transactions hold back
+// is only for those that read uncommitted records.
+func (l Log) ReadableEnd(uncommitted bool) int64 {
+	if uncommitted {
 		return l.End
 	}
 	return l.StableEnd

@@ -157,13 +157,7 @@ func offsetsOf(ctx context.Context, client *kafka.Client, asked *loaddef.Topic, 
 // partition gives the same number, and what one does not have the others do.
 func last(logs map[int32]kafka.Log, uncommitted bool, n int64) map[int32]int64 {
 	offsets := make(map[int32]int64, len(logs))
-	size := func(p int32) int64 {
-		end := logs[p].StableEnd
-		if uncommitted {
-			end = logs[p].End
-		}
-		return max(end-logs[p].Start, 0)
-	}
+	size := func(p int32) int64 { return max(logs[p].ReadableEnd(uncommitted)-logs[p].Start, 0) }
 	smallFirst := slices.SortedFunc(maps.Keys(logs), func(a, b int32) int { return int(size(a) - size(b)) })
 	for i, p := range smallFirst {
 		rest := int64(len(smallFirst) - i)

@@ -32,7 +32,7 @@ func work(job *raftlogv1.Job, ledgers []ledger.View, view *kafka.View, tasks []*
 	for _, l := range ledgers {
 		w.Settled += l.Loaded + l.Void + l.Expired
 		if seen && kafka.TopicID(l.TopicID) == view.Topic.ID && auditor.Reads(job.Load, l.Partition) {
-			w.Loadable += schedule.Loadable(l, view.Partitions[l.Partition].ReadableEnd(job.Load))
+			w.Loadable += schedule.Loadable(l, view.Partitions[l.Partition].ReadableEnd(job.Load.ReadUncommitted))
 		}
 	}
 	w.AddTasks(job, tasks)

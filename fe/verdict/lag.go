@@ -44,7 +44,7 @@ func Lag(load *typesv1.RoutineLoad, view *kafka.View, ledgers []ledger.View) (to
 func PartitionLag(load *typesv1.RoutineLoad, l ledger.View, p kafka.Partition) (n int64, known bool) {
 	switch {
 	case load.GetMode() == typesv1.RoutineLoad_MODE_CLASSIC:
-		return offsets.Of(offsets.Range{First: l.Settled, Last: p.ReadableEnd(load) - 1}).Subtract(l.Ranges).Count(), true
+		return offsets.Of(offsets.Range{First: l.Settled, Last: p.ReadableEnd(load.GetReadUncommitted()) - 1}).Subtract(l.Ranges).Count(), true
 	case p.Lag >= 0:
 		return min(p.Lag, LogEnd(l, p)-l.Settled-l.Ranges.Count()), true
 	case l.Settled >= p.End:
